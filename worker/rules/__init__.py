@@ -1,0 +1,1 @@
+"""Pure arithmetic: one module a rating system, and what they share."""
