@@ -1,0 +1,195 @@
+"""Bytes from Kafka to events: JSON, the published schema, and every check that needs no more than the pool.
+
+The stages and their order are those of the table "Dead letters" in the wire contract. What needs state comes later.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from worker.ratings.delivery import Delivery
+from worker.ratings.events import AnalyzedPlayer, Event, MatchAnalyzed
+from worker.ratings.instants import DAY_MS, format_instant, parse_instant
+from worker.ratings.refusal import Reason, Refusal
+from worker.rules.match import MatchFinished, Player
+from worker.rules.pools import Pool
+from worker.rules.ruleset import UnpublishedFormulaError
+from worker.stream.schema import EventSchema, echo, sentence
+
+FUTURE_MS: Final = 5 * 60_000
+"""How far an event's instant may lie after its record's timestamp, in ms."""
+
+Json = dict[str, Any]
+
+
+class Decoded(NamedTuple):
+    """One delivery after all checks that need no state: either `event` or `refusal` is set, never both.
+
+    `pool` is the configured pool it belongs to, None where that is unknown. `instant_ms` is the event's instant in
+    UTC ms, the record's timestamp where it cannot be decoded; partitions are merged by it.
+    """
+
+    delivery: Delivery
+    event: Event | None
+    pool: str | None
+    refusal: Refusal | None
+    instant_ms: int
+
+
+class _Kind(NamedTuple):
+    """How events of one topic are read: their instant's field, their value, and where their two players stand."""
+
+    instant_field: str
+    has_branches: bool
+    build: Callable[[Json, int], Event]
+    first_player: str
+    second_player: str
+    players: Callable[[Any], tuple[str, str]]
+
+
+class _Gate(NamedTuple):
+    """What an event has to pass to enter one pool; `fits` is the root of the schema and the ruleset's part in one."""
+
+    pool: Pool
+    fits: Callable[[object], bool]
+    retention_ms: int
+
+
+class Decoder:
+    """Decodes the deliveries of one input topic for a fixed set of pools. It never raises for what it is given."""
+
+    def __init__(self, kind: str, pools: Mapping[str, Pool]) -> None:
+        """Prepare for `kind`, match-finished or match-analyzed; raise LookupError where the schema lacks a ruleset."""
+        self._kind = _KINDS[kind]
+        self._schema = EventSchema(kind)
+        self._branches = {
+            pool.rules.name: self._schema.branch(pool.rules.name) for pool in pools.values() if self._kind.has_branches
+        }
+        self._gates = {name: self._gate(pool) for name, pool in pools.items()}
+
+    def _gate(self, pool: Pool) -> _Gate:
+        ruleset = pool.rules.name
+        whole = self._schema.whole(ruleset) if self._kind.has_branches else self._schema.root
+        return _Gate(pool, whole.is_valid, pool.rules.retention_days * DAY_MS)
+
+    def decode(self, delivery: Delivery) -> Decoded:
+        """Return the delivery's event, or the first reason why it is refused."""
+        if not delivery.value:
+            return _undecodable(delivery, Reason.NOT_JSON, "The value is empty, but must be a JSON object.")
+        try:
+            raw = orjson.loads(delivery.value)
+        except orjson.JSONDecodeError as error:
+            return _undecodable(delivery, Reason.NOT_JSON, sentence(f"The value must be JSON in UTF-8, but: {error}."))
+        gate = self._gate_of(raw)
+        if gate is None or not gate.fits(raw):
+            return self._unfit(delivery, raw, gate)
+        kind = self._kind
+        instant_ms = parse_instant(raw[kind.instant_field])
+        event = kind.build(raw, instant_ms)
+        refusal = self._refusal(delivery, event, instant_ms, gate)
+        return Decoded(delivery, None if refusal else event, gate.pool.name, refusal, instant_ms)
+
+    def _gate_of(self, raw: object) -> _Gate | None:
+        name = raw.get("pool") if isinstance(raw, dict) else None
+        return self._gates.get(name) if isinstance(name, str) else None
+
+    def _unfit(self, delivery: Delivery, raw: Any, gate: _Gate | None) -> Decoded:
+        """Return why an event is refused that names no pool of ours or does not fit the schema."""
+        root = self._schema.root
+        if not root.is_valid(raw):
+            return _undecodable(delivery, Reason.SCHEMA, self._schema.explain(root, raw))
+        instant_ms = parse_instant(raw[self._kind.instant_field])
+        if gate is None:
+            message = f"/pool must be one of {', '.join(self._gates)}, but is {echo(raw['pool'])}."
+            return Decoded(delivery, None, None, Refusal(Reason.UNKNOWN_POOL, sentence(message)), instant_ms)
+        ruleset = gate.pool.rules.name
+        message = self._schema.explain(self._branches[ruleset], raw, f" in a {ruleset} pool")
+        return Decoded(delivery, None, gate.pool.name, Refusal(Reason.SCHEMA, message), instant_ms)
+
+    def _refusal(self, delivery: Delivery, event: Event, instant_ms: int, gate: _Gate) -> Refusal | None:
+        kind = self._kind
+        first, second = kind.players(event)
+        if first == second:
+            message = (
+                f"{kind.second_player} must be another player than {kind.first_player}, but both are {echo(first)}."
+            )
+            return Refusal(Reason.SELF_MATCH, sentence(message))
+        age_ms = delivery.timestamp_ms - instant_ms
+        if -FUTURE_MS <= age_ms <= gate.retention_ms:
+            return _unpublished(event, gate.pool)
+        reason, limit = (
+            (Reason.IN_THE_FUTURE, "5 minutes after")
+            if age_ms < 0
+            else (Reason.TOO_LATE, f"{gate.pool.rules.retention_days} days before")
+        )
+        message = (
+            f"/{kind.instant_field} must be at most {limit} the record's timestamp, "
+            f"{format_instant(delivery.timestamp_ms)}, but is {format_instant(instant_ms)}."
+        )
+        return Refusal(reason, sentence(message))
+
+
+def _unpublished(event: Event, pool: Pool) -> Refusal | None:
+    if isinstance(event, MatchFinished) and pool.rules.exclusion(event) is None:
+        try:
+            pool.rules.check(event)
+        except UnpublishedFormulaError as error:
+            return Refusal(Reason.UNPUBLISHED_FORMULA, sentence(str(error)))
+    return None
+
+
+def _undecodable(delivery: Delivery, reason: Reason, message: str) -> Decoded:
+    return Decoded(delivery, None, None, Refusal(reason, message), delivery.timestamp_ms)
+
+
+def _match_finished(raw: Json, finished_at_ms: int) -> MatchFinished:
+    get = raw.get
+    cube, length = get("cube"), get("length")
+    return MatchFinished(
+        raw["pool"],
+        raw["match_id"],
+        _player(raw["winner"]),
+        _player(raw["loser"]),
+        finished_at_ms,
+        raw["mode"],
+        None if cube is None else int(cube),
+        None if length is None else int(length),
+        get("elo_enabled", False),
+        get("same_network", False),
+        get("end_reason", "completed"),
+        get("win_type"),
+        get("formula_version"),
+    )
+
+
+def _player(raw: Json) -> Player:
+    pr = raw.get("pr")
+    return Player(raw["player_id"], raw.get("kind", "account"), None if pr is None else float(pr))
+
+
+def _match_analyzed(raw: Json, analyzed_at_ms: int) -> MatchAnalyzed:
+    first, second = raw["players"]
+    players = _analyzed_player(first), _analyzed_player(second)
+    return MatchAnalyzed(raw["pool"], raw["match_id"], players, analyzed_at_ms, int(raw.get("revision", 1)))
+
+
+def _analyzed_player(raw: Json) -> AnalyzedPlayer:
+    pr = raw["pr"]
+    return AnalyzedPlayer(raw["player_id"], None if pr is None else float(pr))
+
+
+def _opponents(match: MatchFinished) -> tuple[str, str]:
+    return match.winner.id, match.loser.id
+
+
+def _analyzed_ids(analysis: MatchAnalyzed) -> tuple[str, str]:
+    return analysis.players[0].id, analysis.players[1].id
+
+
+_KINDS: Final[Mapping[str, _Kind]] = {
+    "match-finished": _Kind("finished_at", True, _match_finished, "/winner/player_id", "/loser/player_id", _opponents),
+    "match-analyzed": _Kind(
+        "analyzed_at", False, _match_analyzed, "/players/0/player_id", "/players/1/player_id", _analyzed_ids
+    ),
+}
