@@ -1,0 +1,178 @@
+"""The command `gammon-ratings simulate` against a broker."""
+
+import asyncio
+import json
+from collections import Counter
+from typing import Any, Protocol
+
+import pytest
+import typer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from typer.testing import CliRunner, Result
+
+from worker.cli.simulate import simulate
+from worker.cli.simulation import Published, Scenario, Shares
+from worker.cli.simulation import simulate as simulated
+from worker.cli.simulation.sending import now_ms, send
+from worker.settings import Settings
+
+TOPICS = ("match-finished", "match-analyzed")
+PARTITIONS = 3
+DEADLINE_S = 60
+START_MS = 1_790_208_000_000
+
+
+class Kafka(Protocol):
+    bootstrap: str
+
+
+def run(*arguments: str, kafka: Kafka, topic_prefix: str) -> Result:
+    app = typer.Typer()
+    app.command()(simulate)
+    environment = {"RATINGS_KAFKA_BOOTSTRAP": kafka.bootstrap, "RATINGS_TOPIC_PREFIX": topic_prefix}
+    return CliRunner().invoke(app, arguments, env=environment)
+
+
+async def create_topics(bootstrap: str, prefix: str) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    try:
+        await admin.create_topics([NewTopic(prefix + topic, PARTITIONS, 1) for topic in TOPICS])
+    finally:
+        await admin.close()
+
+
+async def read_back(bootstrap: str, prefix: str, count: int) -> list[Any]:
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest")
+    await consumer.start()
+    try:
+        consumer.assign([TopicPartition(prefix + topic, number) for topic in TOPICS for number in range(PARTITIONS)])
+        records: list[Any] = []
+        async with asyncio.timeout(DEADLINE_S):
+            while len(records) < count:
+                for batch in (await consumer.getmany(timeout_ms=200)).values():
+                    records += batch
+        return records
+    finally:
+        await consumer.stop()
+
+
+def as_read(record: Published, prefix: str) -> tuple[object, ...]:
+    return prefix + record.topic, record.key, record.value, record.timestamp_ms, record.headers
+
+
+def test_what_is_published_can_be_read_back_whole_and_in_order(kafka: Kafka, topic_prefix: str) -> None:
+    scenario = Scenario(seed=1, matches=5000, start_ms=START_MS, shares=Shares(0.05, 0.05, 0.05, 0.05, 0.5))
+    settings = Settings(kafka_bootstrap=kafka.bootstrap, topic_prefix=topic_prefix)
+    acknowledged: list[Published] = []
+
+    async def publish() -> list[Any]:
+        await create_topics(kafka.bootstrap, topic_prefix)
+        await send(simulated(scenario), settings, sent=acknowledged.extend)
+        return await read_back(kafka.bootstrap, topic_prefix, len(acknowledged))
+
+    read = asyncio.run(publish())
+    expected = list(simulated(scenario))
+    assert acknowledged == expected
+    assert Counter((r.topic, r.key, r.value, r.timestamp, tuple(r.headers)) for r in read) == Counter(
+        as_read(record, topic_prefix) for record in expected
+    )
+    partition_of = {(record.topic, record.key): record.partition for record in read}
+    for place in {(record.topic, record.partition) for record in read}:
+        there = [record for record in read if (record.topic, record.partition) == place]
+        assert [(record.topic, record.key, record.value) for record in sorted(there, key=lambda r: r.offset)] == [
+            (topic_prefix + record.topic, record.key, record.value)
+            for record in expected
+            if partition_of[topic_prefix + record.topic, record.key] == place[1]
+            and topic_prefix + record.topic == place[0]
+        ]
+
+
+def test_records_lie_where_any_other_publisher_puts_their_keys(kafka: Kafka, topic_prefix: str) -> None:
+    settings = Settings(kafka_bootstrap=kafka.bootstrap, topic_prefix=topic_prefix)
+    records = list(simulated(Scenario(seed=1, matches=30, start_ms=START_MS)))
+
+    async def publish_both() -> list[Any]:
+        await create_topics(kafka.bootstrap, topic_prefix)
+        await send(records, settings)
+        producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
+        await producer.start()
+        for record in records:
+            await producer.send_and_wait(topic_prefix + record.topic, record.value, record.key)
+        await producer.stop()
+        return await read_back(kafka.bootstrap, topic_prefix, 2 * len(records))
+
+    places: dict[tuple[str, bytes], set[int]] = {}
+    for record in asyncio.run(publish_both()):
+        places.setdefault((record.topic, record.key), set()).add(record.partition)
+    assert all(len(partitions) == 1 for partitions in places.values())
+    assert len(set.union(*places.values())) == PARTITIONS
+
+
+def test_the_command_tells_what_it_wrote(kafka: Kafka, topic_prefix: str) -> None:
+    asyncio.run(create_topics(kafka.bootstrap, topic_prefix))
+    result = run("--matches", "500", "--seed", "4", "--json", kafka=kafka, topic_prefix=topic_prefix)
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    written = sum(row["records"] for row in told["written"])
+    matches = sum(row["records"] for row in told["written"] if row["kind"] in ("match", "late", "excluded"))
+    assert matches == 500
+    assert written == told["records"] == len(asyncio.run(read_back(kafka.bootstrap, topic_prefix, written)))
+
+
+def test_the_command_shows_a_table(kafka: Kafka, topic_prefix: str) -> None:
+    asyncio.run(create_topics(kafka.bootstrap, topic_prefix))
+    result = run("--matches", "200", "--pools", "gammon42, season0", kafka=kafka, topic_prefix=topic_prefix)
+    assert result.exit_code == 0, result.output
+    assert "match-finished" in result.stdout
+    assert "match-analyzed" not in result.stdout
+
+
+def test_with_a_rate_records_carry_the_moment_at_which_they_are_published(kafka: Kafka, topic_prefix: str) -> None:
+    asyncio.run(create_topics(kafka.bootstrap, topic_prefix))
+    before = now_ms()
+    options = ("--matches", "100", "--rate", "100", "--players", "4", "--late", "0.5", "--json")
+    result = run(*options, kafka=kafka, topic_prefix=topic_prefix)
+    after = now_ms()
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    stamps = sorted(r.timestamp for r in asyncio.run(read_back(kafka.bootstrap, topic_prefix, told["records"])))
+    assert before <= stamps[0]
+    assert stamps[-1] <= after
+    assert stamps[-1] - stamps[0] > 300
+    assert any(row["kind"] == "late" for row in told["written"])
+
+
+def test_missing_topics_are_named_with_the_remedy(kafka: Kafka, topic_prefix: str) -> None:
+    result = run("--matches", "5", kafka=kafka, topic_prefix=topic_prefix)
+    assert result.exit_code == 1
+    assert f"{topic_prefix}match-finished" in result.output
+    assert "topics apply" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (("--pools", "chess"), "chess"),
+        (("--end", "yesterday"), "--end"),
+        (("--end", "2026-10-01T00:00:00Z", "--rate", "5"), "--rate"),
+        (("--late", "2"), "late"),
+    ],
+)
+def test_wrong_options_are_refused_with_exit_code_2(options: tuple[str, ...], word: str) -> None:
+    class Nowhere:
+        bootstrap = "127.0.0.1:1"
+
+    result = run(*options, kafka=Nowhere(), topic_prefix="")
+    assert result.exit_code == 2
+    assert word in result.output
+
+
+def test_a_broker_that_is_away_ends_in_a_sentence() -> None:
+    class Nowhere:
+        bootstrap = "127.0.0.1:1"
+
+    result = run("--matches", "5", kafka=Nowhere(), topic_prefix="")
+    assert result.exit_code == 4
+    assert "127.0.0.1:1" in result.output

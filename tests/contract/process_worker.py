@@ -1,0 +1,83 @@
+"""A worker process for the tests of its end: `python -m tests.contract.process_worker SCENARIO`, settings by environment.
+
+It prints a line for each thing that happens. Scenarios: what the lane does with a batch, or what fails.
+"""
+
+import asyncio
+import sys
+
+import mode
+from aiokafka import TopicPartition
+from prometheus_client import CollectorRegistry, Counter
+
+from worker.settings import load_settings
+from worker.stream.app import PartitionBatch, create_app
+from worker.stream.ending import Exit, Fatal
+from worker.stream.run import run_worker
+from worker.stream.web import add_pages
+
+SCENARIO = sys.argv[1]
+
+
+def say(*words: object) -> None:
+    print(*words, flush=True)
+
+
+class Service(mode.Service):
+    async def on_start(self) -> None:
+        say("service started")
+        if SCENARIO == "service-start-fails":
+            raise Fatal(3, "state and log do not fit")
+
+    @mode.Service.task
+    async def _work(self) -> None:
+        if SCENARIO == "service-crashes":
+            await asyncio.sleep(2)
+            raise ValueError("a bug")
+
+    async def on_stop(self) -> None:
+        say("service stopped")
+
+
+async def take(batch: PartitionBatch) -> None:
+    say("batch", batch.topic, batch.partition, len(batch.records))
+    if SCENARIO == "take-fails":
+        raise ValueError("a bug")
+    if SCENARIO == "lane-fails":
+        tasks.append(asyncio.create_task(fail_later(batch)))
+    elif SCENARIO == "slow":
+        tasks.append(asyncio.create_task(acknowledge_later(batch)))
+    elif SCENARIO != "never":
+        await batch.acknowledge()
+
+
+async def acknowledge_later(batch: PartitionBatch) -> None:
+    await asyncio.sleep(1)
+    await batch.acknowledge()
+    say("acknowledged", batch.partition)
+
+
+async def fail_later(batch: PartitionBatch) -> None:
+    leave.fail(4, "Redis was away for too long")
+    await batch.acknowledge()
+
+
+async def assigned(partitions: frozenset[TopicPartition]) -> None:
+    say("assigned", len(partitions))
+    if SCENARIO == "hook-fails":
+        raise Fatal(3, "state and log do not fit")
+    if SCENARIO == "hook-hangs":
+        await asyncio.Event().wait()
+
+
+tasks: list[asyncio.Task[None]] = []
+leave = Exit()
+settings = load_settings()
+app = create_app(settings, take, leave=leave, before_start=[Service()], assigned=assigned)
+if settings.web_port:
+    registry = CollectorRegistry()
+    Counter("batches", "Batches taken.", registry=registry).inc()
+    add_pages(app, ready=lambda: [] if app.is_consuming else ["not in the group yet"], registry=registry)
+code = run_worker(app, settings)
+say("returned", code)
+sys.exit(code)

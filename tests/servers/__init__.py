@@ -1,0 +1,1 @@
+"""Real and embedded servers for the tests and the benchmarks; nothing here needs pytest."""

@@ -1,0 +1,19 @@
+"""`gammon-ratings worker`: rate until told to stop."""
+
+import typer
+
+from worker.settings import load_settings
+from worker.stream.logs import configure_logs
+from worker.stream.worker import work
+
+
+def worker() -> None:
+    """Rate what is published to match-finished and match-analyzed, until SIGTERM or SIGINT.
+
+    Run as many as there is work for: they share the partitions and the tables, and any of them may be killed at any
+    time. Exit codes: 0 ended in good order, 1 crashed, 2 a wrong setting, 3 Redis and Kafka do not fit together (lost
+    writes, deleted records), 4 Redis or Kafka was away for longer than RATINGS_RETRY_S.
+    """
+    settings = load_settings()
+    configure_logs(settings)
+    raise typer.Exit(work(settings))

@@ -1,0 +1,126 @@
+"""What is to be simulated, and what comes out of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, NamedTuple
+
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+DAY_MS = 24 * HOUR_MS
+
+MATCH_FINISHED = "match-finished"
+MATCH_ANALYZED = "match-analyzed"
+
+DEFAULT_POOLS: Mapping[str, str] = {
+    "gammon42": "gammon42",
+    "blitzgammon": "blitzgammon",
+    "nardeon": "nardeon",
+    "season0": "season0",
+}
+
+
+class Kind(StrEnum):
+    """What a record is, and so what a correct worker makes of it."""
+
+    MATCH = "match"
+    """Rated, and not older than any rated match of its players published before."""
+    LATE = "late"
+    """Rated, but older than a rated match of one of its players that was published before."""
+    EXCLUDED = "excluded"
+    DUPLICATE = "duplicate"
+    """The content of an earlier record of the same topic again, perhaps written differently."""
+    CONFLICT = "conflict"
+    INVALID = "invalid"
+    ANALYSIS = "analysis"
+    """First analysis of a rated match, after its match."""
+    EARLY_ANALYSIS = "early-analysis"
+    """Any analysis of a rated match published before its match."""
+    REVISION = "revision"
+    """A later analysis of a rated match, with a higher revision."""
+    IGNORED_ANALYSIS = "ignored-analysis"
+    """An analysis of an excluded match."""
+    UNKNOWN_ANALYSIS = "unknown-analysis"
+    """An analysis whose match never comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """How much goes wrong, each 0..1 and relative to the number of matches.
+
+    `late` matches are among the matches; `duplicate`, `conflict` and `invalid` records come on top of them.
+    `analyses` is relative to the matches of pools that have a PR rule.
+    """
+
+    late: float = 0.01
+    duplicate: float = 0.01
+    conflict: float = 0.002
+    invalid: float = 0.005
+    analyses: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a share is outside 0..1."""
+        for name in ("late", "duplicate", "conflict", "invalid", "analyses"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"the share {name} must lie in 0..1, not {getattr(self, name)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One reproducible run: equal scenarios give equal records, byte for byte.
+
+    `matches` counts distinct matches over all pools, `pools` maps pool names to ruleset names, `players` is per pool.
+    The players follow from `seed` alone; match ids also from `start_ms`, so that two runs do not collide.
+    Record timestamps lie in [start_ms, start_ms + duration_ms], UTC milliseconds. `plain` leaves only rated matches
+    of registered players, without explicit formula versions. `key` is what records are keyed by.
+    """
+
+    seed: int
+    matches: int
+    start_ms: int
+    pools: Mapping[str, str] = field(default_factory=lambda: dict(DEFAULT_POOLS))
+    players: int = 500
+    duration_ms: int = 14 * DAY_MS
+    shares: Shares = Shares()
+    plain: bool = False
+    key: Literal["match", "pool"] = "match"
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if nothing could be simulated."""
+        if self.matches < 0:
+            raise ValueError("the number of matches must not be negative")
+        if self.players < 2:
+            raise ValueError("a pool needs at least 2 players")
+        if self.duration_ms < 1:
+            raise ValueError("the duration must be at least a millisecond")
+        if not self.pools:
+            raise ValueError("name at least one pool")
+
+    @property
+    def end_ms(self) -> int:
+        """The last instant a record may carry, UTC milliseconds."""
+        return self.start_ms + self.duration_ms
+
+    @property
+    def expected_records(self) -> int:
+        """About how many records will come of it, within a few percent."""
+        share = self.shares
+        analysed = sum(ruleset == "blitzgammon" for ruleset in self.pools.values()) / len(self.pools)
+        on_top = share.conflict + share.invalid + share.analyses * analysed * 1.12
+        return round(self.matches * (1 + on_top + share.duplicate * (1 + share.analyses * analysed)))
+
+
+class Published(NamedTuple):
+    """One record as a platform would publish it. `timestamp_ms` is the record's timestamp, UTC milliseconds.
+
+    `topic` is without prefix. `reason` is the `excluded_reason` of an excluded match, the dead-letter reason of a
+    conflict or invalid record, None for the rest.
+    """
+
+    topic: str
+    key: bytes
+    value: bytes | None
+    timestamp_ms: int
+    headers: tuple[tuple[str, bytes], ...]
+    kind: Kind
+    reason: str | None = None

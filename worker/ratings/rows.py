@@ -1,0 +1,94 @@
+"""What the tables keep: a player's row, a match's record, the analyses that wait for their match."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from worker.ratings.delivery import Delivery, Source
+from worker.ratings.events import AnalyzedPlayer
+from worker.rules.match import MatchFinished
+from worker.rules.ruleset import Rating
+
+
+class Row(NamedTuple):
+    """A player in one pool.
+
+    `seq` numbers the player's changes from 1 and is the row's version. `experience` is in match points,
+    `newest_finished_at_ms` the latest end of a match applied so far, `last_source` the cause that wrote the row.
+    """
+
+    seq: int
+    rating: Rating
+    rated_games: int
+    experience: int
+    newest_finished_at_ms: int | None
+    last_source: str
+
+
+class RecordedSide(NamedTuple):
+    """One player's part of a rated match.
+
+    `before` is the rating before the match, `change` what the match itself did, `standing` what the match has moved
+    this player by in all (its change and every analysis since), `terms` the details as published.
+    """
+
+    player_id: str
+    before: Rating
+    change: Rating
+    standing: Rating
+    terms: Mapping[str, object]
+
+
+class RatedRecord(NamedTuple):
+    """What a rated match did. `raw_change` is kept where the ruleset has a PR rule.
+
+    `revision` is the analysis that settled it: 0 came inside the match, None while the first is awaited (or where the
+    ruleset has no PR rule). No analysis published after `settles_by_ms` counts.
+    """
+
+    winner: RecordedSide
+    loser: RecordedSide
+    raw_change: float | None
+    revision: int | None
+    halved: bool
+    settles_by_ms: int
+
+
+class MatchRecord(NamedTuple):
+    """A match that was answered, as it was sent: `rated`, or excluded with a reason.
+
+    `position` is 0 until the tables give one, and stays 0 where the match is excluded.
+    """
+
+    content: MatchFinished
+    source: Source
+    excluded_reason: str | None
+    rated: RatedRecord | None
+    position: int = 0
+
+
+class ParkedAnalysis(NamedTuple):
+    """An analysis that came before its match, with the delivery it came in."""
+
+    players: tuple[AnalyzedPlayer, AnalyzedPlayer]
+    revision: int
+    analyzed_at_ms: int
+    delivery: Delivery
+
+    def pair(self) -> frozenset[str]:
+        """Return the two ids named, in no order."""
+        return frozenset(player.id for player in self.players)
+
+
+class Parked(NamedTuple):
+    """All analyses that wait for one match; `version` names the delivery parked last, so none ever comes twice."""
+
+    version: str
+    analyses: tuple[ParkedAnalysis, ...]
+
+
+class WindowEntry(NamedTuple):
+    """A rated game in a player's sliding window."""
+
+    player_id: str
+    finished_at_ms: int
+    match_id: str

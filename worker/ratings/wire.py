@@ -1,0 +1,129 @@
+"""Outcomes as the bytes that are published: values, keys and headers of every output topic."""
+
+from typing import NamedTuple
+
+import orjson
+
+from worker.ratings.instants import format_instant
+from worker.ratings.outcome import Change, Changes, Letter, Outcome
+
+Headers = list[tuple[str, bytes]]
+
+
+class Message(NamedTuple):
+    """One record to publish. Where `takes_position`, `value` lacks its end until the tables gave a position."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+    takes_position: bool = False
+
+
+def complete(message: Message, position: int) -> Message:
+    """Return the message as it is published, with the pool's position as the last field of its JSON."""
+    if not message.takes_position or message.value is None:
+        return message
+    return message._replace(value=b'%b,"position":%d}' % (message.value, position), takes_position=False)
+
+
+def messages(pool: str, outcome: Outcome, topic_prefix: str) -> list[Message]:
+    """Return everything that has to be published for one outcome, in order; most outcomes have nothing or two."""
+    answers = [_letter(letter) for letter in outcome.letters]
+    if outcome.changes is not None:
+        answers += _changes(pool, outcome.changes, outcome.instant_ms, f"{topic_prefix}rating-changed")
+    if outcome.excluded_reason is not None:
+        answers.append(_excluded(pool, outcome, f"{topic_prefix}match-excluded"))
+    return answers
+
+
+def event_id_part(identifier: str) -> str:
+    """Return an id with `%`, `/` and `@` percent-encoded, so that no two facts share an event id."""
+    return identifier.replace("%", "%25").replace("/", "%2F").replace("@", "%40")
+
+
+def _changes(pool: str, changes: Changes, instant_ms: int, topic: str) -> list[Message]:
+    cause = changes.cause
+    occurred_at = format_instant(instant_ms)
+    about = f"{pool}/{cause.type}/{event_id_part(cause.id)}"
+    if "revision" in cause.fields:
+        about = f"{about}@{cause.fields['revision']}"
+    facts: dict[str, object] = {
+        "cause": {"type": cause.type, **cause.fields},
+        "final": changes.settles_by_ms is None,
+        "occurred_at": occurred_at,
+    }
+    if changes.settles_by_ms is not None:
+        facts["settles_by"] = format_instant(changes.settles_by_ms)
+    headers = _headers("rating-changed.v1", pool, occurred_at)
+    return [
+        _change(pool, topic, f"{about}/{event_id_part(side.player_id)}", side, facts, headers) for side in changes.sides
+    ]
+
+
+def _change(
+    pool: str, topic: str, event_id: str, change: Change, facts: dict[str, object], headers: Headers
+) -> Message:
+    value: dict[str, object] = {
+        "event_id": event_id,
+        "pool": pool,
+        "player_id": change.player_id,
+        "seq": change.seq,
+        "before": change.before,
+        "change": change.after - change.before,
+        "after": change.after,
+        "late": change.late,
+        "rated_games": change.rated_games,
+        **facts,
+        "details": change.details,
+    }
+    if change.experience is not None:
+        value["experience"] = change.experience
+    key = f"{pool}:{change.player_id}".encode()
+    return Message(topic, key, orjson.dumps(value)[:-1], [("ce_id", event_id.encode()), *headers], True)
+
+
+def _excluded(pool: str, outcome: Outcome, topic: str) -> Message:
+    occurred_at = format_instant(outcome.instant_ms)
+    event_id = f"{pool}/match-excluded/{event_id_part(outcome.match_id)}"
+    winner_id, loser_id = outcome.players
+    value = {
+        "event_id": event_id,
+        "pool": pool,
+        "match_id": outcome.match_id,
+        "winner_id": winner_id,
+        "loser_id": loser_id,
+        "reason": outcome.excluded_reason,
+        "occurred_at": occurred_at,
+    }
+    headers = [("ce_id", event_id.encode()), *_headers("match-excluded.v1", pool, occurred_at)]
+    return Message(topic, f"{pool}:{outcome.match_id}".encode(), orjson.dumps(value), headers)
+
+
+def _headers(event_type: str, pool: str, occurred_at: str) -> Headers:
+    return [
+        ("ce_specversion", b"1.0"),
+        ("ce_type", event_type.encode()),
+        ("ce_source", f"/gammon-ratings/{pool}".encode()),
+        ("ce_time", occurred_at.encode()),
+        ("content-type", b"application/json"),
+    ]
+
+
+DLT_HEADERS = ("dlt-reason", "dlt-message", "dlt-topic", "dlt-partition", "dlt-offset", "dlt-timestamp")
+
+
+def _letter(letter: Letter) -> Message:
+    delivery, refusal = letter
+    source = delivery.source
+    said = (
+        refusal.reason.value,
+        refusal.message,
+        source.topic,
+        str(source.partition),
+        str(source.offset),
+        str(delivery.timestamp_ms),
+    )
+    kept = [(name, value) for name, value in delivery.headers if name not in DLT_HEADERS]
+    added = [(name, text.encode("ascii", "backslashreplace")) for name, text in zip(DLT_HEADERS, said, strict=True)]
+    return Message(f"{source.topic}.dlt", delivery.key, delivery.value, kept + added)

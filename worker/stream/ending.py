@@ -1,0 +1,62 @@
+"""How the process is told to end: in good order, or at once and with which exit code."""
+
+import asyncio
+
+CRASHED = 1
+DOES_NOT_FIT = 3
+BUDGET_SPENT = 4
+
+
+class Fatal(Exception):  # noqa: N818
+    """The process has to end at once, acknowledging nothing more; `code` is its exit code."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Exit:
+    """The process's one order to end. The first failure stands; every call is made in the event loop's thread."""
+
+    def __init__(self) -> None:
+        self._ordered = asyncio.Event()
+        self._failed = asyncio.Event()
+        self.code = 0
+        self.reason = ""
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the process is to end, in whatever way."""
+        return self._ordered.is_set()
+
+    @property
+    def failed(self) -> bool:
+        """Whether the process is to end at once, acknowledging nothing more."""
+        return self._failed.is_set()
+
+    def drain(self, reason: str) -> None:
+        """End in good order: finish the batches in hand, commit, leave the group, exit code 0."""
+        self.reason = self.reason or reason
+        self._ordered.set()
+
+    def fail(self, code: int, reason: str) -> None:
+        """End at once with this exit code, acknowledging nothing more; safe to call again, and while draining."""
+        if not self.failed:
+            self.code, self.reason = code, reason
+            self._failed.set()
+            self._ordered.set()
+
+    def fail_with(self, error: BaseException, where: str) -> None:
+        """End at once because of an exception: with its own code if it is Fatal, else as a crash."""
+        if isinstance(error, Fatal):
+            self.fail(error.code, str(error))
+        else:
+            self.fail(CRASHED, f"{where} failed: {error!r}")
+
+    async def wait(self) -> None:
+        """Return once the process is to end."""
+        await self._ordered.wait()
+
+    async def wait_failed(self) -> None:
+        """Return once the process is to end at once."""
+        await self._failed.wait()

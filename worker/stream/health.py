@@ -1,0 +1,21 @@
+"""What the worker knows of its own state, for `/readyz` and the metrics."""
+
+
+class Health:
+    """Steps that fail at the moment, each with the error that it failed with last."""
+
+    def __init__(self) -> None:
+        self._failing: dict[str, str] = {}
+
+    def failing(self, step: str, error: str) -> None:
+        """Note that a step fails and is tried again."""
+        self._failing[step] = error
+
+    def works(self, step: str) -> None:
+        """Note that a step works (again)."""
+        self._failing.pop(step, None)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the worker is not ready, one sentence each."""
+        return [f"{step} fails: {error}" for step, error in self._failing.items()]

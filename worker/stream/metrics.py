@@ -1,0 +1,51 @@
+"""Prometheus metrics of one worker; no label ever holds a player or a match."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+
+disable_created_metrics()
+
+_STAGES = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_SIZES = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000)
+_AGES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600, 86_400)
+
+
+class Metrics:
+    """All metrics, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"ratings_{name}", text, labels, registry=self.registry)
+
+        def histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+            return Histogram(f"ratings_{name}", text, labels, buckets=buckets, registry=self.registry)
+
+        self.matches = counter("matches", "Matches answered, by pool and outcome", "pool", "outcome")
+        self.analyses = counter("analyses", "PR analyses answered, by pool and outcome", "pool", "outcome")
+        self.changes_published = counter("changes_published", "rating-changed events published", "pool")
+        self.dead_letters = counter("dead_letters", "Inputs sent to a dead-letter topic", "reason")
+        self.repeated = counter("repeated", "Inputs answered again from the outbox after a crash", "pool")
+        self.skipped = counter("skipped", "Inputs delivered again after they were settled", "pool")
+        self.conflicts_retried = counter("conflicts_retried", "Inputs decided again after another's commit", "pool")
+        self.pruned = counter("pruned", "State from before the horizon removed, by kind", "pool", "kind")
+        self.batch_size = histogram("batch_size", "Events a batch", _SIZES)
+        self.stage_seconds = histogram("stage_seconds", "Seconds a stage took for one batch", _STAGES, "stage")
+        self.event_age_seconds = histogram(
+            "event_age_seconds", "Seconds from the oldest record of a batch to its answers being confirmed", _AGES
+        )
+        self.lag = Gauge("ratings_lag", "Records not yet settled", ("topic", "partition"), registry=self.registry)
+        self.outbox = Gauge("ratings_outbox", "Causes committed and not settled", ("pool",), registry=self.registry)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time one stage of a batch."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.stage_seconds.labels(name).observe(time.perf_counter() - begin)

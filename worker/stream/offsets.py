@@ -1,0 +1,54 @@
+"""What Kafka says of the inputs: where each log begins and ends, and what the group has committed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+
+from worker.settings import Settings
+from worker.stream.kafka import kafka_client_options
+from worker.tables.tables import Partition
+
+
+class Offsets:
+    """A reader of offsets that is in no group and consumes nothing."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._group = settings.group
+        self._consumer = AIOKafkaConsumer(**kafka_client_options(settings))
+        self._admin = AIOKafkaAdminClient(**kafka_client_options(settings))
+
+    async def start(self) -> None:
+        """Connect."""
+        await self._consumer.start()
+        await self._admin.start()
+
+    async def stop(self) -> None:
+        """Disconnect."""
+        await self._consumer.stop()
+        await self._admin.close()
+
+    async def partitions(self, topics: Sequence[str]) -> dict[str, list[Partition]]:
+        """Return the partitions of those of the topics that exist."""
+        found: list[dict[str, Any]] = await self._admin.describe_topics(list(topics))
+        return {
+            topic["topic"]: [Partition(topic["topic"], part["partition"]) for part in topic["partitions"]]
+            for topic in found
+            if topic["error_code"] == 0
+        }
+
+    async def committed(self) -> Mapping[Partition, int]:
+        """Return the next offset of every partition that the group has committed."""
+        offsets = await self._admin.list_consumer_group_offsets(self._group)
+        return {Partition(tp.topic, tp.partition): meta.offset for tp, meta in offsets.items() if meta.offset >= 0}
+
+    async def begins(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
+        """Return the first offset that each log still has."""
+        offsets = await self._consumer.beginning_offsets([TopicPartition(*name) for name in partitions])
+        return {Partition(tp.topic, tp.partition): offset for tp, offset in offsets.items()}
+
+    async def ends(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
+        """Return the offset after the last record of each log."""
+        offsets = await self._consumer.end_offsets([TopicPartition(*name) for name in partitions])
+        return {Partition(tp.topic, tp.partition): offset for tp, offset in offsets.items()}

@@ -1,0 +1,42 @@
+"""What a finished batch adds to the metrics."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from worker.stream.apply import Applied
+from worker.stream.intake import Batch
+from worker.stream.metrics import Metrics
+
+
+def record(metrics: Metrics, batch: Batch, applied: Mapping[str, Applied], now_s: float) -> None:
+    """Count what was answered; `now_s` is the worker's clock, seconds since 1970."""
+    oldest_ms = min(event.delivery.timestamp_ms for event in batch.events)
+    metrics.event_age_seconds.observe(max(0.0, now_s - oldest_ms / 1000))
+    for pool, part in applied.items():
+        metrics.repeated.labels(pool).inc(part.repeated)
+        metrics.skipped.labels(pool).inc(part.skipped)
+        metrics.conflicts_retried.labels(pool).inc(part.conflicts)
+        _record_outcomes(metrics, pool, part)
+
+
+def _record_outcomes(metrics: Metrics, pool: str, part: Applied) -> None:
+    matches: Counter[str] = Counter()
+    analyses: Counter[str] = Counter()
+    letters: Counter[str] = Counter()
+    changes = 0
+    for source, outcome in part.outcomes:
+        counts = analyses if source.topic.endswith("match-analyzed") else matches
+        counts[outcome.kind.value] += 1
+        if outcome.pushed_out:
+            analyses["pushed-out"] += outcome.pushed_out
+        if outcome.ignored:
+            analyses["ignored"] += outcome.ignored
+        letters.update(letter.refusal.reason.value for letter in outcome.letters)
+        changes += len(outcome.changes.sides) if outcome.changes is not None else 0
+    for kind, count in matches.items():
+        metrics.matches.labels(pool, kind).inc(count)
+    for kind, count in analyses.items():
+        metrics.analyses.labels(pool, kind).inc(count)
+    for reason, count in letters.items():
+        metrics.dead_letters.labels(reason).inc(count)
+    metrics.changes_published.labels(pool).inc(changes)

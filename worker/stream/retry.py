@@ -1,0 +1,87 @@
+"""Trying again while Redis or Kafka is away, up to a budget."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import structlog
+from aiokafka.errors import KafkaError
+from redis.exceptions import (
+    BusyLoadingError,
+    ClusterDownError,
+    ClusterError,
+    MaxConnectionsError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisClusterException,
+    ResponseError,
+    TryAgainError,
+)
+from redis.exceptions import (
+    ConnectionError as RedisConnectionError,
+)
+from redis.exceptions import (
+    TimeoutError as RedisTimeoutError,
+)
+
+from worker.stream.ending import BUDGET_SPENT, Fatal
+from worker.stream.health import Health
+from worker.stream.publish import PublishError
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 5.0
+
+TRANSIENT: tuple[type[Exception], ...] = (
+    RedisConnectionError,
+    RedisTimeoutError,
+    BusyLoadingError,
+    MaxConnectionsError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisClusterException,
+    ClusterError,
+    ClusterDownError,
+    TryAgainError,
+    KafkaError,
+    PublishError,
+    OSError,
+)
+_PASSING_REPLIES = ("MISCONF", "NOREPLICAS", "MASTERDOWN", "LOADING", "TRYAGAIN", "CLUSTERDOWN", "MOVED", "ASK", "BUSY")
+
+
+def is_transient(error: Exception) -> bool:
+    """Return whether the same call may succeed later, without anything being wrong with what was asked."""
+    if isinstance(error, ResponseError) and not isinstance(error, TRANSIENT):
+        return str(error).startswith(_PASSING_REPLIES)
+    return isinstance(error, TRANSIENT)
+
+
+async def retried(what: str, call: Callable[[], Awaitable[T]], budget_s: float, health: Health) -> T:
+    """Return what `call` returns, tried again with growing pauses while it fails for a passing reason.
+
+    Raises Fatal with exit code 4 when `budget_s` seconds are spent; any other error is the caller's.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + budget_s
+    pause = FIRST_PAUSE_S
+    while True:
+        try:
+            result = await call()
+        except Exception as error:
+            if not is_transient(error):
+                raise
+            if loop.time() + pause > deadline:
+                message = f"{what} failed for {budget_s:g} s (RATINGS_RETRY_S), nothing was acknowledged: {error!r}"
+                raise Fatal(BUDGET_SPENT, message) from error
+            health.failing(what, repr(error))
+            log.warning("trying again", step=what, error=repr(error), pause_s=round(pause, 3))
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 spreads workers, keeps no secret
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+        else:
+            health.works(what)
+            return result

@@ -1,0 +1,76 @@
+"""What goes on beside the events: lag for the metrics, the horizon, and pruning behind it."""
+
+import time
+from collections.abc import Collection, Mapping
+
+import structlog
+
+from worker.ratings.instants import DAY_MS
+from worker.rules.pools import Pool
+from worker.stream.metrics import Metrics
+from worker.stream.offsets import Offsets
+from worker.tables.tables import Marker, Partition, PoolTables
+
+log = structlog.get_logger()
+
+
+def horizon_ms(
+    markers: Mapping[Partition, Marker], ends: Mapping[Partition, int], retention_days: int, now_ms: int
+) -> int:
+    """Return how far a pool's horizon may move: the lowest newest timestamp over the partitions, less the retention.
+
+    A partition without lag goes with the others. A record stamped later than `now_ms`, the worker's clock, moves
+    nothing further than that: a publisher's wrong clock must not make good matches too late.
+    """
+    lagging = [name for name, end in ends.items() if name not in markers or markers[name].applied < end]
+    if any(name not in markers for name in lagging):
+        return 0
+    counted = lagging or list(markers)
+    newest = [markers[name].timestamp_ms for name in counted]
+    reached = (min(newest) if lagging else max(newest)) if newest else 0
+    return max(0, min(reached, now_ms) - retention_days * DAY_MS)
+
+
+async def report_lag(
+    assigned: Collection[Partition], tables: Mapping[str, PoolTables], offsets: Offsets, metrics: Metrics
+) -> None:
+    """Set the gauges of lag, over the assigned partitions, and of unsettled causes."""
+    ends = await offsets.ends(list(assigned))
+    markers = {name: await table.markers() for name, table in tables.items()}
+    metrics.lag.clear()
+    for partition, end in ends.items():
+        applied = min((pool[partition].applied for pool in markers.values() if partition in pool), default=0)
+        metrics.lag.labels(partition.topic, partition.number).set(max(0, end - applied))
+    for name, table in tables.items():
+        metrics.outbox.labels(name).set(await table.outbox_size())
+
+
+async def prune(
+    inputs: Collection[Partition],
+    pools: Mapping[str, Pool],
+    tables: Mapping[str, PoolTables],
+    offsets: Offsets,
+    metrics: Metrics,
+) -> None:
+    """Move every pool's horizon as far as it may, and remove what is behind it."""
+    ends = await offsets.ends(list(inputs))
+    for name, pool in pools.items():
+        table = tables[name]
+        markers = {key: marker for key, marker in (await table.markers()).items() if key in ends}
+        stands_at = await table.raise_horizon(horizon_ms(markers, ends, pool.rules.retention_days, _now_ms()))
+        cursor = 0
+        removed = dict.fromkeys(("matches", "parked", "window_entries"), 0)
+        while True:
+            step = await table.prune(cursor, pool.rules.window_ms or 0)
+            for kind in removed:
+                removed[kind] += getattr(step, kind)
+            cursor = step.cursor
+            if cursor == 0:
+                break
+        for kind, count in removed.items():
+            metrics.pruned.labels(name, kind).inc(count)
+        log.info("pruned", pool=name, horizon_ms=stands_at, **removed)
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,182 @@
+"""One worker, put together: settings in, exit code out."""
+
+import asyncio
+import secrets
+import socket
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import partial
+from typing import TypeVar
+
+import mode
+import structlog
+from aiokafka import TopicPartition
+
+from worker.files import packaged
+from worker.rules.pools import Pool, parse_pools
+from worker.settings import Settings
+from worker.stream.app import INPUTS, WorkerApp, create_app
+from worker.stream.decode import Decoder
+from worker.stream.ending import Exit
+from worker.stream.fit import check_assignment
+from worker.stream.health import Health
+from worker.stream.intake import Intake
+from worker.stream.lane import UNPOOLED, Lane
+from worker.stream.metrics import Metrics
+from worker.stream.offsets import Offsets
+from worker.stream.publish import Publisher
+from worker.stream.retry import is_transient, retried
+from worker.stream.run import run_worker
+from worker.stream.season import open_season
+from worker.stream.upkeep import prune, report_lag
+from worker.stream.web import add_pages
+from worker.tables.connect import RedisClient, connect
+from worker.tables.redis import RedisTables
+from worker.tables.registry import Registry
+from worker.tables.tables import Partition, PoolTables
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+LAG_EVERY_S = 5.0
+PRUNE_EVERY_S = 600.0
+
+
+def load_pools(settings: Settings) -> dict[str, Pool]:
+    """Return the configured pools; raises PoolsError with the line for a file that is wrong."""
+    path = settings.pools_file or packaged("deploy/pools.toml")
+    return parse_pools(path.read_text(encoding="utf-8"))
+
+
+def open_tables(
+    client: RedisClient, settings: Settings, pools: Mapping[str, Pool], run: str = "reader"
+) -> dict[str, PoolTables]:
+    """Return the tables of every pool, and those of what belongs to none."""
+    return {name: RedisTables(client, settings.redis_namespace, name, run) for name in (*pools, UNPOOLED)}
+
+
+def work(settings: Settings) -> int:
+    """Run a worker until it is told to end, and return its exit code.
+
+    0: ended in good order; 1: crashed; 3: state and log do not fit; 4: Redis or Kafka was away for too long.
+    """
+    pools = load_pools(settings)
+    leave = Exit()
+    return run_worker(_Worker(settings, pools, leave).app, settings)
+
+
+class _Worker(mode.Service):
+    """Everything that agents need, started before them and stopped after them."""
+
+    def __init__(self, settings: Settings, pools: Mapping[str, Pool], leave: Exit) -> None:
+        super().__init__()
+        self._settings = settings
+        self._pools = pools
+        self._leave = leave
+        self._health = Health()
+        self._metrics = Metrics()
+        self._partitions: list[Partition] = []
+        self._first_input = Partition(settings.topic(INPUTS[0]), 0)
+        self._intake = Intake(
+            {settings.topic(name): Decoder(name, pools) for name in INPUTS}, most_waiting=2 * settings.batch_max
+        )
+        self.app: WorkerApp = create_app(
+            settings,
+            self._intake.put,
+            leave=leave,
+            before_start=[self],
+            assigned=self._assigned,
+            revoked=self._revoked,
+        )
+        add_pages(self.app, ready=self._not_ready, registry=self._metrics.registry)
+
+    async def on_start(self) -> None:
+        """Connect, see that state and log can fit, and open the lane."""
+        settings = self._settings
+        run = f"{socket.gethostname()}-{secrets.token_hex(6)}".replace(" ", "-")
+        self._client = connect(settings.redis_url.get_secret_value(), password=settings.redis_secret)
+        self._tables = open_tables(self._client, settings, self._pools, run)
+        self._registry = Registry(self._client, settings.redis_namespace)
+        self._offsets = Offsets(settings)
+        self._publisher = Publisher(settings)
+        self._lane = Lane(
+            settings,
+            self._pools,
+            self._tables,
+            self._intake,
+            self._publisher,
+            self._offsets,
+            self._metrics,
+            self._health,
+            self._leave,
+        )
+        await self._retried("Connecting to Kafka", self._connect)
+        await self._retried(
+            "Opening the tables",
+            partial(open_season, settings, INPUTS, self._registry, self._tables, self._offsets),
+        )
+        self._running = [asyncio.create_task(self._lane.run()), asyncio.create_task(self._watch(self._keep_up()))]
+        log.info("worker started", run=run, pools=sorted(self._pools), group=settings.group)
+
+    async def on_stop(self) -> None:
+        """End the lane and disconnect."""
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+        await self._publisher.stop()
+        await self._offsets.stop()
+        await self._client.aclose()
+
+    async def _connect(self) -> None:
+        await self._offsets.start()
+        await self._publisher.start()
+
+    async def _assigned(self, partitions: frozenset[TopicPartition]) -> None:
+        names = [Partition(tp.topic, tp.partition) for tp in partitions]
+        markers = await self._retried(
+            "Checking the assignment", partial(check_assignment, names, self._tables, self._offsets)
+        )
+        self._partitions = names
+        self._lane.believe(markers)
+        log.info("partitions assigned", partitions=sorted(f"{tp.topic}/{tp.partition}" for tp in partitions))
+
+    async def _revoked(self, partitions: frozenset[TopicPartition]) -> None:
+        await self._intake.drop(Partition(tp.topic, tp.partition) for tp in partitions)
+
+    async def _keep_up(self) -> None:
+        """Report lag and test that Redis takes writes every few seconds; prune now and then, one worker for all."""
+        pruned_at = -PRUNE_EVERY_S
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                await self._registry.check_writable()
+                self._health.works("Writing to Redis")
+                await report_lag(self._partitions, self._tables, self._offsets, self._metrics)
+                if loop.time() - pruned_at > PRUNE_EVERY_S and self._first_input in self._partitions:
+                    pruned_at = loop.time()
+                    await prune(await self._inputs(), self._pools, self._tables, self._offsets, self._metrics)
+            except Exception as error:
+                if not is_transient(error):
+                    raise
+                self._health.failing("Writing to Redis", repr(error))
+            await asyncio.sleep(LAG_EVERY_S)
+
+    async def _watch(self, work: Coroutine[None, None, None]) -> None:
+        try:
+            await work
+        except Exception as error:
+            log.exception("upkeep failed")
+            self._leave.fail_with(error, "Upkeep")
+
+    async def _inputs(self) -> list[Partition]:
+        found = await self._offsets.partitions([self._settings.topic(name) for name in INPUTS])
+        return [partition for partitions in found.values() for partition in partitions]
+
+    def _not_ready(self) -> list[str]:
+        reasons = self._health.reasons
+        if not self.app.is_consuming:
+            reasons.append("The worker has not joined its group yet, or is waiting for an assignment.")
+        return reasons
+
+    async def _retried(self, what: str, call: Callable[[], Awaitable[T]]) -> T:
+        return await retried(what, call, self._settings.retry_s, self._health)

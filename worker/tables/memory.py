@@ -1,0 +1,244 @@
+"""The tables of one pool in this process: the twin of the Lua scripts, for tests and for replaying a pool."""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from worker.ratings.delivery import Source
+from worker.ratings.outcome import Outcome
+from worker.ratings.rows import WindowEntry
+from worker.ratings.state import WindowQuery
+from worker.ratings.wire import complete
+from worker.tables.errors import LostWritesError
+from worker.tables.packing import (
+    ABSENT,
+    pack_messages,
+    pack_parked,
+    pack_record,
+    pack_row,
+    parked_version,
+    record_version,
+    row_version,
+    unpack_messages,
+    unpack_parked,
+    unpack_record,
+    unpack_row,
+)
+from worker.tables.tables import Cause, Committed, Loaded, Marker, Partition, Pruned, Standings, Stored, Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    position: int
+    run: str
+    rests_on: frozenset[str]
+    messages: bytes
+
+
+@dataclass(slots=True)
+class MemoryStore:
+    """What one pool holds. Several `MemoryTables` over one store are several workers on one Redis."""
+
+    players: dict[str, bytes] = field(default_factory=dict)
+    matches: dict[str, bytes] = field(default_factory=dict)
+    parked: dict[str, bytes] = field(default_factory=dict)
+    outbox: dict[str, _Entry] = field(default_factory=dict)
+    windows: dict[str, list[tuple[int, bytes]]] = field(default_factory=dict)
+    shown: set[str] = field(default_factory=set)
+    applied: dict[Partition, int] = field(default_factory=dict)
+    timestamps: dict[Partition, int] = field(default_factory=dict)
+    horizon_ms: int = 0
+    position: int = 0
+
+
+class MemoryTables:
+    """`PoolTables` without a Redis."""
+
+    def __init__(self, store: MemoryStore, pool: str, run: str) -> None:
+        self.pool = pool
+        self._store = store
+        self._run = run
+
+    async def load(self, wanted: Wanted) -> Loaded:
+        """See `PoolTables.load`."""
+        store = self._store
+        found = self._with_what_they_rest_on(str(source) for source in wanted.sources)
+        return Loaded(
+            {name: unpack_row(store.players[name]) for name in wanted.players if name in store.players},
+            {
+                name: unpack_record(self.pool, name, store.matches[name])
+                for name in wanted.match_ids
+                if name in store.matches
+            },
+            {name: unpack_parked(store.parked[name]) for name in wanted.match_ids if name in store.parked},
+            {query: self._games(query, wanted.window_ms) for query in wanted.games},
+            [_stored(source, store.outbox[source]) for source in sorted(found, key=self._position_of)],
+            {name: store.applied[name] for name in wanted.partitions if name in store.applied},
+            store.horizon_ms,
+            store.position,
+        )
+
+    def _games(self, query: WindowQuery, window_ms: int) -> int:
+        player_id, finished_at_ms, match_id = query
+        games = self._store.windows.get(player_id, [])
+        before = bisect_left(games, (finished_at_ms, match_id.encode()))
+        return before - bisect_left(games, (finished_at_ms - window_ms, b""))
+
+    def _position_of(self, source: str) -> int:
+        return self._store.outbox[source].position
+
+    def _with_what_they_rest_on(self, sources: Iterable[str], *, stop_at_run: str | None = None) -> set[str]:
+        found: set[str] = set()
+        waiting = list(sources)
+        while waiting:
+            source = waiting.pop()
+            entry = self._store.outbox.get(source)
+            if entry is not None and source not in found and entry.run != stop_at_run:
+                found.add(source)
+                waiting += entry.rests_on
+        return found
+
+    async def commit(self, causes: Sequence[Cause]) -> Committed:
+        """See `PoolTables.commit`."""
+        positions: list[int | None] = []
+        below: set[str] = set()
+        stale: set[str] = set()
+        for cause in causes:
+            names = {"m" + cause.outcome.match_id, *("p" + player_id for player_id in cause.outcome.players)}
+            if stale & names or not self._holds(cause.outcome):
+                stale |= names
+                positions.append(None)
+                continue
+            rests_on = frozenset(replaces.last_source for _, _, replaces in cause.outcome.rows if replaces is not None)
+            positions.append(self._write(cause, rests_on))
+            below |= self._with_what_they_rest_on(rests_on, stop_at_run=self._run)
+        entries = [_stored(source, self._store.outbox[source]) for source in sorted(below, key=self._position_of)]
+        return Committed(positions, entries)
+
+    def _holds(self, outcome: Outcome) -> bool:
+        store = self._store
+        writes = outcome.rows or outcome.record is not None or outcome.parked is not None
+        if writes and outcome.instant_ms < store.horizon_ms:
+            return False
+        if any(_version(store.players.get(name)) != row_version(replaces) for name, _, replaces in outcome.rows):
+            return False
+        record, waiting = store.matches.get(outcome.match_id), store.parked.get(outcome.match_id)
+        if outcome.record is not None and _version(record) != record_version(outcome.record.replaces):
+            return False
+        if outcome.record_absent and record is not None:
+            return False
+        return outcome.parked is None or _version(waiting) == parked_version(outcome.parked.replaces)
+
+    def _write(self, cause: Cause, rests_on: frozenset[str]) -> int:
+        store, outcome = self._store, cause.outcome
+        position = 0
+        if outcome.changes is not None:
+            store.position += 1
+            position = store.position
+        for player_id, row, _ in outcome.rows:
+            store.players[player_id] = pack_row(row).encode()
+            if player_id in outcome.on_leaderboard:
+                store.shown.add(player_id)
+        if outcome.record is not None:
+            record, replaces = outcome.record
+            stands_at = position
+            if replaces is not None:
+                stands_at = unpack_record(self.pool, outcome.match_id, store.matches[outcome.match_id]).position
+            head = f"{record_version(record)} {stands_at} ".encode()
+            store.matches[outcome.match_id] = head + pack_record(record)
+        if outcome.parked is not None and outcome.parked.parked is not None:
+            store.parked[outcome.match_id] = pack_parked(outcome.parked.parked)
+        elif outcome.parked is not None:
+            store.parked.pop(outcome.match_id, None)
+        for entry in outcome.windows:
+            self._add_to_window(entry)
+        if cause.messages:
+            store.outbox[str(cause.source)] = _Entry(position, self._run, rests_on, pack_messages(cause.messages))
+        return position
+
+    def _add_to_window(self, entry: WindowEntry) -> None:
+        insort(self._store.windows.setdefault(entry.player_id, []), (entry.finished_at_ms, entry.match_id.encode()))
+
+    async def settle(self, sources: Sequence[Source], markers: Sequence[Marker]) -> None:
+        """See `PoolTables.settle`."""
+        store = self._store
+        for marker in markers:
+            applied = store.applied.get(marker.partition, 0)
+            if applied < marker.believed:
+                raise LostWritesError(f"pool {self.pool}, {marker.partition}: {applied} is below {marker.believed}")
+        for source in sources:
+            applied = store.applied.get(Partition(source.topic, source.partition), 0)
+            if applied <= source.offset and str(source) not in store.outbox:
+                raise LostWritesError(f"pool {self.pool}: what was committed for {source} is gone")
+        for source in sources:
+            store.outbox.pop(str(source), None)
+        for marker in markers:
+            name = marker.partition
+            store.applied[name] = max(marker.applied, store.applied.get(name, 0))
+            store.timestamps[name] = max(marker.timestamp_ms, store.timestamps.get(name, 0))
+
+    async def begin(self, markers: Sequence[Marker]) -> None:
+        """See `PoolTables.begin`."""
+        for marker in markers:
+            self._store.applied.setdefault(marker.partition, marker.applied)
+
+    async def markers(self) -> Mapping[Partition, Marker]:
+        """See `PoolTables.markers`."""
+        timestamps = self._store.timestamps
+        return {name: Marker(name, at, timestamps.get(name, 0)) for name, at in self._store.applied.items()}
+
+    async def raise_horizon(self, horizon_ms: int) -> int:
+        """See `PoolTables.raise_horizon`."""
+        self._store.horizon_ms = max(self._store.horizon_ms, horizon_ms)
+        return self._store.horizon_ms
+
+    async def prune(self, cursor: int, window_ms: int) -> Pruned:  # noqa: ARG002 all of it is one step here
+        """See `PoolTables.prune`."""
+        store = self._store
+        old_matches = [name for name, value in store.matches.items() if _token(value, 2) < store.horizon_ms]
+        old_parked = [name for name, value in store.parked.items() if _token(value, 1) < store.horizon_ms]
+        for name in old_matches:
+            del store.matches[name]
+        for name in old_parked:
+            del store.parked[name]
+        entries = 0
+        for games in store.windows.values():
+            first_kept = bisect_left(games, (store.horizon_ms - window_ms, b""))
+            del games[:first_kept]
+            entries += first_kept
+        return Pruned(0, len(old_matches), len(old_parked), entries)
+
+    def _shown(self) -> list[str]:
+        return sorted(
+            self._store.shown, key=lambda name: (-unpack_row(self._store.players[name]).rating, name.encode())
+        )
+
+    async def leaderboard(self, first: int, last: int) -> Sequence[Standings]:
+        """See `PoolTables.leaderboard`."""
+        return [
+            Standings(place, name, unpack_row(self._store.players[name]))
+            for place, name in enumerate(self._shown(), 1)
+            if first <= place <= last
+        ]
+
+    async def rank(self, player_id: str) -> int | None:
+        """See `PoolTables.rank`."""
+        return self._shown().index(player_id) + 1 if player_id in self._store.shown else None
+
+    async def outbox_size(self) -> int:
+        """See `PoolTables.outbox_size`."""
+        return len(self._store.outbox)
+
+
+def _version(value: bytes | None) -> str:
+    return ABSENT if value is None else value.split(b" ", 1)[0].decode()
+
+
+def _token(value: bytes, index: int) -> int:
+    return int(value.split(b" ", index + 1)[index])
+
+
+def _stored(source: str, entry: _Entry) -> Stored:
+    topic, partition, offset = source.split("/")
+    messages = [complete(message, entry.position) for message in unpack_messages(entry.messages)]
+    return Stored(Source(topic, int(partition), int(offset)), entry.position, messages)

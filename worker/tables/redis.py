@@ -1,0 +1,220 @@
+"""The tables of one pool in Redis: every verb one Lua script, every key in one slot."""
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from worker.ratings.delivery import Source
+from worker.ratings.outcome import Outcome
+from worker.ratings.wire import complete
+from worker.tables.connect import RedisClient
+from worker.tables.errors import LostWritesError
+from worker.tables.packing import (
+    ABSENT,
+    pack_messages,
+    pack_parked,
+    pack_record,
+    pack_row,
+    parked_version,
+    record_version,
+    row_version,
+    unpack_messages,
+    unpack_parked,
+    unpack_record,
+    unpack_row,
+)
+from worker.tables.tables import (
+    Cause,
+    Committed,
+    Loaded,
+    Marker,
+    Partition,
+    Pruned,
+    Standings,
+    Stored,
+    Wanted,
+)
+
+Argument = str | bytes | int
+UNCHECKED = "*"
+KEPT = "="
+
+
+class RedisTables:
+    """`PoolTables` over one Redis, Sentinel group or cluster. `run` names this process's life in the outbox."""
+
+    def __init__(self, client: RedisClient, namespace: str, pool: str, run: str) -> None:
+        self.pool = pool
+        self._client: Any = client
+        self._base = f"{namespace}:{{{pool}}}:"
+        self._run = run
+        self._scripts = {
+            verb: client.register_script(files("worker.tables").joinpath(f"lua/{verb}.lua").read_text())
+            for verb in ("load", "commit", "settle", "raise", "prune")
+        }
+
+    def _keys(self, *names: str) -> list[str]:
+        return [self._base + name for name in names]
+
+    def _window(self, player_id: str) -> str:
+        return f"{self._base}window:{player_id}"
+
+    async def _call(self, verb: str, keys: Sequence[str], arguments: Sequence[Argument]) -> Any:
+        return await self._scripts[verb](keys=keys, args=arguments)
+
+    async def load(self, wanted: Wanted) -> Loaded:
+        """See `PoolTables.load`."""
+        keys = self._keys("players", "matches", "parked", "outbox", "applied", "horizon", "position")
+        arguments: list[Argument] = [len(wanted.players), *wanted.players, len(wanted.match_ids), *wanted.match_ids]
+        arguments += [len(wanted.sources), *map(str, wanted.sources)]
+        arguments += [len(wanted.partitions), *map(_field, wanted.partitions), wanted.window_ms]
+        for player_id, finished_at_ms, match_id in wanted.games:
+            keys.append(self._window(player_id))
+            arguments.append(finished_at_ms)
+            arguments.append(match_id)
+        rows, records, parked, outbox, applied, horizon, position, games = await self._call("load", keys, arguments)
+        return Loaded(
+            {name: unpack_row(row) for name, row in zip(wanted.players, rows, strict=True) if row},
+            {
+                name: unpack_record(self.pool, name, record)
+                for name, record in zip(wanted.match_ids, records, strict=True)
+                if record
+            },
+            {name: unpack_parked(value) for name, value in zip(wanted.match_ids, parked, strict=False) if value},
+            dict(zip(wanted.games, games, strict=True)),
+            _stored(outbox),
+            {name: int(value) for name, value in zip(wanted.partitions, applied, strict=True) if value is not None},
+            int(horizon),
+            int(position),
+        )
+
+    async def commit(self, causes: Sequence[Cause]) -> Committed:
+        """See `PoolTables.commit`."""
+        keys = self._keys("players", "matches", "parked", "outbox", "leaderboard", "position", "horizon")
+        arguments: list[Argument] = [self._run]
+        for cause in causes:
+            self._add(cause, keys, arguments)
+        positions, rests_on = await self._call("commit", keys, arguments)
+        return Committed([int(text) if text else None for text in positions], _stored(rests_on))
+
+    def _add(self, cause: Cause, keys: list[str], arguments: list[Argument]) -> None:
+        outcome = cause.outcome
+        arguments += [str(cause.source), outcome.instant_ms, "0" if outcome.changes is None else "1"]
+        arguments += [len(outcome.players) + 1, "m" + outcome.match_id]
+        arguments += ["p" + player_id for player_id in outcome.players]
+        arguments.append(len(outcome.rows))
+        for player_id, row, replaces in outcome.rows:
+            score = repr(-row.rating) if player_id in outcome.on_leaderboard else ""
+            arguments += [player_id, row_version(replaces), pack_row(row), score]
+        arguments += _record_arguments(outcome)
+        arguments += _parked_arguments(outcome)
+        arguments.append(len(outcome.windows))
+        for entry in outcome.windows:
+            keys.append(self._window(entry.player_id))
+            arguments += [len(keys), entry.finished_at_ms, entry.match_id]
+        rests_on = {replaces.last_source for _, _, replaces in outcome.rows if replaces is not None}
+        arguments += [len(rests_on), *rests_on]
+        arguments.append(pack_messages(cause.messages) if cause.messages else "")
+
+    async def settle(self, sources: Sequence[Source], markers: Sequence[Marker]) -> None:
+        """See `PoolTables.settle`."""
+        arguments: list[Argument] = [len(sources)]
+        for source in sources:
+            arguments += [str(source), f"{source.topic}/{source.partition}", source.offset]
+        for marker in markers:
+            arguments += [_field(marker.partition), marker.believed, marker.applied, marker.timestamp_ms]
+        lost = await self._call("settle", self._keys("outbox", "applied", "timestamps"), arguments)
+        if lost:
+            raise LostWritesError(_lost(self.pool, [part.decode() for part in lost]))
+
+    async def begin(self, markers: Sequence[Marker]) -> None:
+        """See `PoolTables.begin`."""
+        for marker in markers:
+            await self._client.hsetnx(f"{self._base}applied", _field(marker.partition), str(marker.applied))
+
+    async def markers(self) -> Mapping[Partition, Marker]:
+        """See `PoolTables.markers`."""
+        applied = await self._client.hgetall(f"{self._base}applied")
+        timestamps = await self._client.hgetall(f"{self._base}timestamps")
+        return {
+            (partition := _partition(field)): Marker(partition, int(offset), int(timestamps.get(field, 0)))
+            for field, offset in applied.items()
+        }
+
+    async def raise_horizon(self, horizon_ms: int) -> int:
+        """See `PoolTables.raise_horizon`."""
+        return int(await self._call("raise", self._keys("horizon"), [horizon_ms]))
+
+    async def prune(self, cursor: int, window_ms: int) -> Pruned:
+        """See `PoolTables.prune`. The cursor runs over records, then parked analyses, then players' windows."""
+        stage, at = cursor % 3, cursor // 3
+        if stage < 2:
+            verb_keys = self._keys("matches" if stage == 0 else "parked", "horizon")
+            text, removed = await self._call("prune", verb_keys, [at, 2 if stage == 0 else 1])
+            following = int(text)
+            cursor = 3 * following + stage if following else stage + 1
+            return Pruned(cursor, removed if stage == 0 else 0, removed if stage == 1 else 0, 0)
+        following, players = await self._client.hscan(f"{self._base}players", at, count=500)
+        oldest = int(await self._client.get(f"{self._base}horizon") or 0) - window_ms
+        removed = 0
+        for player_id in players:
+            removed += await self._client.zremrangebyscore(self._window(player_id.decode()), "-inf", f"({oldest}")
+        return Pruned(3 * int(following) + 2 if following else 0, 0, 0, removed)
+
+    async def leaderboard(self, first: int, last: int) -> Sequence[Standings]:
+        """See `PoolTables.leaderboard`."""
+        ids = await self._client.zrange(f"{self._base}leaderboard", first - 1, last - 1)
+        rows = await self._client.hmget(f"{self._base}players", ids) if ids else []
+        return [
+            Standings(first + place, player_id.decode(), unpack_row(row))
+            for place, (player_id, row) in enumerate(zip(ids, rows, strict=True))
+        ]
+
+    async def rank(self, player_id: str) -> int | None:
+        """See `PoolTables.rank`."""
+        place = await self._client.zrank(f"{self._base}leaderboard", player_id)
+        return None if place is None else int(place) + 1
+
+    async def outbox_size(self) -> int:
+        """See `PoolTables.outbox_size`."""
+        return int(await self._client.hlen(f"{self._base}outbox"))
+
+
+def _field(partition: Partition) -> str:
+    return f"{partition.topic}/{partition.number}"
+
+
+def _partition(field: bytes) -> Partition:
+    topic, number = field.decode().rsplit("/", 1)
+    return Partition(topic, int(number))
+
+
+def _record_arguments(outcome: Outcome) -> list[Argument]:
+    if outcome.record is None:
+        return [outcome.match_id if outcome.record_absent else "", ABSENT, "", ""]
+    record, replaces = outcome.record
+    return [outcome.match_id, record_version(replaces), record_version(record), pack_record(record)]
+
+
+def _parked_arguments(outcome: Outcome) -> list[Argument]:
+    if outcome.parked is None:
+        return [UNCHECKED, KEPT]
+    parked, replaces = outcome.parked
+    return [parked_version(replaces), pack_parked(parked) if parked is not None else ""]
+
+
+def _stored(flat: Sequence[bytes]) -> list[Stored]:
+    """Read `source, entry, ...`; an entry is `position run rests_on messages`."""
+    stored = []
+    for source, entry in zip(flat[::2], flat[1::2], strict=True):
+        position, _, _, messages = entry.split(b" ", 3)
+        topic, partition, offset = source.decode().split("/")
+        answers = [complete(message, int(position)) for message in unpack_messages(messages)]
+        stored.append(Stored(Source(topic, int(partition), int(offset)), int(position), answers))
+    return sorted(stored, key=lambda entry: entry.position)
+
+
+def _lost(pool: str, found: list[str]) -> str:
+    if found[0] == "behind":
+        return f"pool {pool}, {found[1]}: Redis says offset {found[2]} is next, but it had confirmed {found[3]}"
+    return f"pool {pool}, {found[1]}: what was committed for offset {found[2]} is gone from Redis"

@@ -1,0 +1,43 @@
+"""Which pools this Redis is known to hold, outside any pool, so that a new pool can be told from a lost one."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from worker.tables.connect import RedisClient
+from worker.tables.errors import FormatError
+
+FORMAT = "1"
+"""Version of how the tables are laid out; a program that finds another one must not touch them."""
+
+
+class Registry:
+    """The registry of one namespace."""
+
+    def __init__(self, client: RedisClient, namespace: str) -> None:
+        self._client: Any = client
+        self._key = f"{namespace}:registry"
+
+    async def pools(self) -> frozenset[str]:
+        """Return the names of all pools that ever began here. Raises FormatError for tables of another layout."""
+        found = await self._client.hgetall(self._key)
+        stored = found.pop(b"format", FORMAT.encode()).decode()
+        if stored != FORMAT:
+            raise FormatError(
+                f"{self._key} says that the tables have format {stored}, but this program knows format {FORMAT}: "
+                "run the version that wrote them, or give this one a RATINGS_REDIS_NAMESPACE of its own"
+            )
+        return frozenset(name.decode().removeprefix("pool:") for name in found)
+
+    async def add(self, pools: Iterable[str]) -> None:
+        """Note that these pools have begun."""
+        await self._client.hset(self._key, mapping={"format": FORMAT, **{f"pool:{name}": "1" for name in pools}})
+
+    async def check_writable(self) -> None:
+        """Raise what Redis raises when it does not take writes."""
+        await self._client.set(f"{self._key}:writable", "1")
+
+    async def eviction_policy(self) -> str:
+        """Return Redis' `maxmemory-policy`, "unknown" where it does not tell."""
+        memory = await self._client.info("memory")
+        nodes = memory.values() if memory and all(isinstance(node, dict) for node in memory.values()) else [memory]
+        return next(iter(sorted(node.get("maxmemory_policy", "unknown") for node in nodes)), "unknown")
