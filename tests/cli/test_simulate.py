@@ -89,6 +89,20 @@ def test_what_is_published_can_be_read_back_whole_and_in_order(kafka: Kafka, top
         ]
 
 
+def test_what_does_not_fit_into_one_batch_keeps_its_order(kafka: Kafka, topic_prefix: str) -> None:
+    settings = Settings(kafka_bootstrap=kafka.bootstrap, topic_prefix=topic_prefix)
+    first = next(simulated(Scenario(seed=1, matches=1, start_ms=START_MS)))
+    records = [first._replace(value=b"%03d" % number + b" " * 100_000) for number in range(30)]
+
+    async def publish() -> list[Any]:
+        await create_topics(kafka.bootstrap, topic_prefix)
+        await send(records, settings)
+        return await read_back(kafka.bootstrap, topic_prefix, len(records))
+
+    read = sorted(asyncio.run(publish()), key=lambda record: record.offset)
+    assert [record.value for record in read] == [record.value for record in records]
+
+
 def test_records_lie_where_any_other_publisher_puts_their_keys(kafka: Kafka, topic_prefix: str) -> None:
     settings = Settings(kafka_bootstrap=kafka.bootstrap, topic_prefix=topic_prefix)
     records = list(simulated(Scenario(seed=1, matches=30, start_ms=START_MS)))

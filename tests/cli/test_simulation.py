@@ -213,6 +213,23 @@ def test_analyses_come_before_after_again_and_for_nothing() -> None:
     assert {Kind.UNKNOWN_ANALYSIS, Kind.IGNORED_ANALYSIS, Kind.EARLY_ANALYSIS} <= {r.kind for r in published()}
 
 
+def test_every_revision_turns_what_the_one_before_it_said() -> None:
+    winners = {record.key: match_in(record).winner.id for record in of_kind(*RATED)}
+    halved: dict[bytes, bool] = {}
+    turns = 0
+    for record in of_kind(Kind.ANALYSIS, Kind.EARLY_ANALYSIS, Kind.REVISION):
+        prs = {player["player_id"]: player["pr"] for player in orjson.loads(record.value or b"")["players"]}
+        winner = prs.pop(winners[record.key])
+        (loser,) = prs.values()
+        now_halved = None not in (winner, loser) and winner > loser
+        if record.key in halved:
+            assert now_halved != halved[record.key]
+            turns += 1
+        halved[record.key] = now_halved
+    assert turns > 100
+    assert set(halved.values()) == {True, False}
+
+
 def test_an_analysis_of_strangers_follows_its_match() -> None:
     seen = set()
     mismatches = 0

@@ -1,6 +1,7 @@
-"""A worker process for the tests of its end: `python -m tests.contract.process_worker SCENARIO`, settings by environment.
+"""A worker process for the tests of its end: `python -m tests.contract.process_worker SCENARIO`.
 
-It prints a line for each thing that happens. Scenarios: what the lane does with a batch, or what fails.
+Settings come by environment. It prints a line for each thing that happens. Scenarios: what the lane does with a batch,
+or what fails.
 """
 
 import asyncio

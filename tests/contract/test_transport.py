@@ -1,4 +1,4 @@
-"""What our transport leans on in faust-streaming and aiokafka, against a broker: each fails if a name or meaning moves."""
+"""What our transport leans on in faust-streaming and aiokafka, against a broker: fails if a name or meaning moves."""
 
 import asyncio
 import time
@@ -244,7 +244,7 @@ def test_a_batch_acknowledged_after_its_partitions_moved_is_not_committed(
         chosen = settings(kafka.bootstrap, topic_prefix)
         async with producer(kafka.bootstrap) as client:
             await publish(client, finished, 0, numbers(10))
-        lane = NotingLane(hold=lambda batch: len(lane.batches) == 1)
+        lane = NotingLane(hold=lambda _batch: len(lane.batches) == 1)
         app = app_for(lane, chosen)
         async with running(app):
             await lane.until_records(10)

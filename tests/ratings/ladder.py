@@ -104,9 +104,7 @@ class Ladder:
     ) -> Outcome:
         """Send an analysis of a match that ann won against bob."""
         timestamp_ms = changed.pop("timestamp", None)
-        return self.send(
-            analyzed(self.pool.name, match_id, (winner_pr, loser_pr), revision, **changed), timestamp_ms
-        )
+        return self.send(analyzed(self.pool.name, match_id, (winner_pr, loser_pr), revision, **changed), timestamp_ms)
 
     def send(self, event: Event, timestamp_ms: int | None = None) -> Outcome:
         source = Source(topic_of(event), 0, next(self._offsets))

@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
-from worker.cli import pools, run, simulate, topics
+from worker.cli import leaderboard, player, pools, run, simulate, topics
+from worker.cli.demo import command as demo
 from worker.cli.errors import ExpectedErrors
+from worker.cli.explain import command as explain
 from worker.settings import unknown_variables
 
 app = typer.Typer(
@@ -45,3 +47,7 @@ app.add_typer(topics.app, name="topics")
 app.add_typer(pools.app, name="pools")
 app.command()(run.worker)
 app.command()(simulate.simulate)
+app.command()(player.player)
+app.command()(leaderboard.leaderboard)
+app.command()(explain.explain)
+app.command()(demo.demo)

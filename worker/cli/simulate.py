@@ -116,7 +116,7 @@ def _publish(scenario: Scenario, settings: Settings, *, paced: bool, quiet: bool
         with progress:
             asyncio.run(send(simulated(scenario), settings, paced=paced, sent=count))
     except KeyboardInterrupt:
-        typer.echo("Stopped before the end; this was written and acknowledged:", err=True)
+        typer.echo("Stopped before the end; at least this was written:", err=True)
     except TopicMissingError as error:
         fail(str(error))
     except InvalidTimestampError:

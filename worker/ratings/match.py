@@ -1,7 +1,5 @@
 """A finished match: known already, excluded, or rated with both ratings as they stand."""
 
-from typing import NamedTuple
-
 from worker.ratings.analysis import resolve_parked
 from worker.ratings.delivery import Delivery
 from worker.ratings.outcome import Cause, Change, Changes, Kind, Outcome, ParkedWrite, RecordWrite, refuse
@@ -46,110 +44,97 @@ def decide_match(rules: Ruleset, match: MatchFinished, delivery: Delivery, state
 
 def content(match: MatchFinished) -> MatchFinished:
     """Return what makes two events the same match: everything but the PRs."""
+    if match.winner.pr is None and match.loser.pr is None:
+        return match
     return match._replace(winner=match.winner._replace(pr=None), loser=match.loser._replace(pr=None))
 
 
 def _first_difference(match: MatchFinished, known: MatchFinished) -> str | None:
-    return next((name for name in match._fields if getattr(match, name) != getattr(known, name)), None)
-
-
-class _Seat(NamedTuple):
-    """A player at the table: `row` as stored (None: never seen), `before` as the match finds it."""
-
-    player_id: str
-    row: Row | None
-    before: Row
+    """Return the wire name of the first field whose content is another, None where all are the same."""
+    differing = (name for name in match._fields if getattr(match, name) != getattr(known, name))
+    return next((name.removesuffix("_ms") for name in differing), None)
 
 
 def _rate(rules: Ruleset, match: MatchFinished, delivery: Delivery, state: State) -> Outcome:
-    winner, loser = _seat(rules, match.winner.id, state), _seat(rules, match.loser.id, state)
+    winner_row, loser_row = state.rows.get(match.winner.id), state.rows.get(match.loser.id)
+    winner, loser = winner_row or _new(rules), loser_row or _new(rules)
     settles_by_ms = match.finished_at_ms + rules.retention_days * DAY_MS
     waiting = state.parked.get(match.match_id)
     settlement = resolve_parked(rules, match, waiting, settles_by_ms)
-    standings = _standing(rules, match, winner, state), _standing(rules, match, loser, state)
-    result = rules.rate(match, *standings, halved=settlement.halved)
-    more: dict[str, object] = {} if rules.pr_rule is None else {"revision": settlement.revision}
-    won = _change(rules, match, winner, loser, result.winner, {"result": "win"}, more)
-    lost = _change(rules, match, loser, winner, result.loser, {"result": "loss"}, more)
+    result = rules.rate(
+        match,
+        _standing(rules, match, match.winner.id, winner, state),
+        _standing(rules, match, match.loser.id, loser, state),
+        halved=settlement.halved,
+    )
+    won = _change(rules, match, match.winner.id, winner, result.winner, _details("win", match.loser.id, loser))
+    lost = _change(rules, match, match.loser.id, loser, result.loser, _details("loss", match.winner.id, winner))
+    if rules.pr_rule is not None:
+        won.details["revision"] = lost.details["revision"] = settlement.revision
     rated = RatedRecord(
         _recorded(won), _recorded(lost), result.raw_change, settlement.revision, settlement.halved, settles_by_ms
     )
+    source = str(delivery.source)
     rows = (
-        (winner.player_id, _row(match, winner, won, delivery), winner.row),
-        (loser.player_id, _row(match, loser, lost, delivery), loser.row),
+        (won.player_id, _row(match, winner, won, source), winner_row),
+        (lost.player_id, _row(match, loser, lost, source), loser_row),
     )
     waits = rules.pr_rule is not None and settlement.revision is None
+    cause = Cause("match-finished", match.match_id, {"match_id": match.match_id})
     return Outcome(
         Kind.RATED,
         match.match_id,
-        (winner.player_id, loser.player_id),
+        (won.player_id, lost.player_id),
         match.finished_at_ms,
         rows=rows,
-        on_leaderboard=frozenset(
-            player_id for player_id, row, _ in rows if rules.on_leaderboard(row.rated_games, row.experience)
-        ),
+        on_leaderboard=_shown(rules, rows),
         record=RecordWrite(MatchRecord(content(match), delivery.source, None, rated), None),
         parked=None if rules.pr_rule is None else ParkedWrite(None, waiting),
-        windows=() if rules.window_ms is None else (_window_entry(match, winner), _window_entry(match, loser)),
-        changes=Changes(
-            Cause("match-finished", match.match_id, {"match_id": match.match_id}),
-            (won, lost),
-            settles_by_ms if waits else None,
-        ),
+        windows=() if rules.window_ms is None else _window_entries(match),
+        changes=Changes(cause, (won, lost), settles_by_ms if waits else None),
         letters=settlement.letters,
     )
 
 
-def _seat(rules: Ruleset, player_id: str, state: State) -> _Seat:
-    row = state.rows.get(player_id)
-    return _Seat(player_id, row, row or Row(0, rules.starting_rating, 0, 0, None, ""))
+def _new(rules: Ruleset) -> Row:
+    return Row(0, rules.starting_rating, 0, 0, None, "")
 
 
-def _standing(rules: Ruleset, match: MatchFinished, seat: _Seat, state: State) -> Standing:
+def _standing(rules: Ruleset, match: MatchFinished, player_id: str, row: Row, state: State) -> Standing:
     games = 0
     if rules.window_ms is not None:
-        games = state.games_in_window(seat.player_id, match.finished_at_ms, match.match_id, rules.window_ms)
-    return Standing(seat.before.rating, seat.before.rated_games, seat.before.experience, games)
+        games = state.games_in_window(player_id, match.finished_at_ms, match.match_id, rules.window_ms)
+    return Standing(row.rating, row.rated_games, row.experience, games)
+
+
+def _details(result: str, opponent_id: str, opponent: Row) -> dict[str, object]:
+    return {"result": result, "opponent_id": opponent_id, "opponent_rating": opponent.rating}
 
 
 def _change(
-    rules: Ruleset,
-    match: MatchFinished,
-    seat: _Seat,
-    opponent: _Seat,
-    side: Side,
-    outcome: dict[str, object],
-    more: dict[str, object],
+    rules: Ruleset, match: MatchFinished, player_id: str, before: Row, side: Side, details: dict[str, object]
 ) -> Change:
-    before = seat.before
     newest = before.newest_finished_at_ms
+    details.update(side.terms)
     return Change(
-        seat.player_id,
+        player_id,
         before.seq + 1,
         before.rating,
         side.after,
-        late=newest is not None and match.finished_at_ms < newest,
-        rated_games=before.rated_games + 1,
-        experience=before.experience + rules.experience_gain(match) if rules.has_experience else None,
-        details={
-            **outcome,
-            "opponent_id": opponent.player_id,
-            "opponent_rating": opponent.before.rating,
-            **side.terms,
-            **more,
-        },
+        newest is not None and match.finished_at_ms < newest,
+        before.rated_games + 1,
+        before.experience + rules.experience_gain(match) if rules.has_experience else None,
+        details,
     )
 
 
-def _row(match: MatchFinished, seat: _Seat, change: Change, delivery: Delivery) -> Row:
-    return Row(
-        change.seq,
-        change.after,
-        change.rated_games,
-        change.experience or 0,
-        seat.before.newest_finished_at_ms if change.late else match.finished_at_ms,
-        str(delivery.source),
-    )
+def _row(match: MatchFinished, before: Row, change: Change, source: str) -> Row:
+    newest = before.newest_finished_at_ms if change.late else match.finished_at_ms
+    return Row(change.seq, change.after, change.rated_games, change.experience or 0, newest, source)
+
+
+def _shown(rules: Ruleset, rows: tuple[tuple[str, Row, Row | None], ...]) -> frozenset[str]:
+    return frozenset([name for name, row, _ in rows if rules.on_leaderboard(row.rated_games, row.experience)])
 
 
 def _recorded(change: Change) -> RecordedSide:
@@ -157,5 +142,8 @@ def _recorded(change: Change) -> RecordedSide:
     return RecordedSide(change.player_id, change.before, moved, moved, change.details)
 
 
-def _window_entry(match: MatchFinished, seat: _Seat) -> WindowEntry:
-    return WindowEntry(seat.player_id, match.finished_at_ms, match.match_id)
+def _window_entries(match: MatchFinished) -> tuple[WindowEntry, ...]:
+    return (
+        WindowEntry(match.winner.id, match.finished_at_ms, match.match_id),
+        WindowEntry(match.loser.id, match.finished_at_ms, match.match_id),
+    )

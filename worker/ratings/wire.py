@@ -24,7 +24,7 @@ def complete(message: Message, position: int) -> Message:
     """Return the message as it is published, with the pool's position as the last field of its JSON."""
     if not message.takes_position or message.value is None:
         return message
-    return message._replace(value=b'%b,"position":%d}' % (message.value, position), takes_position=False)
+    return Message(message.topic, message.key, b'%b,"position":%d}' % (message.value, position), message.headers)
 
 
 def messages(pool: str, outcome: Outcome, topic_prefix: str) -> list[Message]:
@@ -127,3 +127,9 @@ def _letter(letter: Letter) -> Message:
     kept = [(name, value) for name, value in delivery.headers if name not in DLT_HEADERS]
     added = [(name, text.encode("ascii", "backslashreplace")) for name, text in zip(DLT_HEADERS, said, strict=True)]
     return Message(f"{source.topic}.dlt", delivery.key, delivery.value, kept + added)
+
+
+def without_body(letter: Message) -> Message:
+    """Return a dead letter that fits any topic: reason and coordinates of the original, which stays where it came in."""
+    kept = [(name, value) for name, value in letter.headers if name in DLT_HEADERS]
+    return letter._replace(key=None, value=None, headers=[*kept, ("dlt-body", b"left out: too large")])

@@ -221,7 +221,7 @@ def _add_hooks(app: WorkerApp, assigned: OnPartitions | None, revoked: OnPartiti
                 app.leave.fail_with(error, where)
                 raise
 
-    async def on_rebalance_complete(_app: Any, *_args: Any, **_kwargs: Any) -> None:
+    async def on_rebalance_complete(_app: Any, /, *_args: Any, signal: Any, **_kwargs: Any) -> None:  # noqa: ARG001
         # Faust awaits this before it lets records of the assignment flow, outside the group's protocol: heartbeats go
         # on. Another reassignment may begin meanwhile; then Faust comes back with that one.
         consumer = cast(BatchConsumer, app.consumer)
@@ -233,7 +233,7 @@ def _add_hooks(app: WorkerApp, assigned: OnPartitions | None, revoked: OnPartiti
             raise RebalanceAgain
         consumer.open(number)
 
-    async def on_partitions_revoked(_app: Any, *args: Any, **_kwargs: Any) -> None:
+    async def on_partitions_revoked(_app: Any, /, *args: Any, signal: Any, **_kwargs: Any) -> None:  # noqa: ARG001
         await call(revoked, args[0], "Giving partitions away")
 
     app.on_rebalance_complete.connect(on_rebalance_complete)

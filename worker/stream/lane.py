@@ -10,11 +10,12 @@ from typing import TypeVar
 import structlog
 
 from worker.ratings.delivery import Source
+from worker.ratings.wire import Message
 from worker.rules.pools import Pool
 from worker.settings import Settings
 from worker.stream.apply import Applied, Progress, Target, apply
 from worker.stream.decode import Decoded
-from worker.stream.ending import DOES_NOT_FIT, Exit, Fatal
+from worker.stream.ending import BUDGET_SPENT, DOES_NOT_FIT, Exit, Fatal
 from worker.stream.fit import check_gap
 from worker.stream.health import Health
 from worker.stream.intake import Batch, Intake
@@ -30,6 +31,8 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 
+PATIENCE_S = 2.0
+"""How long Kafka may take to confirm a batch before the worker calls itself not ready, in seconds."""
 UNPOOLED = "-"
 """Where dead letters are kept that name no configured pool; no pool can have this name."""
 
@@ -100,7 +103,7 @@ class Lane:
 
     def _fail(self, error: BaseException) -> None:
         if isinstance(error, LostWritesError):
-            message = f"{error}. Redis lost writes; nothing more is rated on it: see 'Redis lost writes' in the README"
+            message = f"{error}. Redis lost writes; nothing more is rated on it: see 'When state and log do not fit' in the README"
             error = Fatal(DOES_NOT_FIT, message)
         if not self._leave.failed and not isinstance(error, Fatal):
             log.error("the lane failed", exc_info=error)
@@ -129,7 +132,7 @@ class Lane:
                 apply,
                 Target(name, self._pools.get(name), self._tables[name], self._settings.topic_prefix),
                 events,
-                Progress(self._position[name], self._applied[name]),
+                Progress(self._position[name], dict(self._applied[name])),  # settling moves it while Redis is read
                 self._metrics.stage,
             ),
         )
@@ -139,7 +142,7 @@ class Lane:
     async def _finish(self, batch: Batch, applied: Mapping[str, Applied]) -> None:
         messages = [message for part in applied.values() for message in part.messages]
         with self._metrics.stage("publish"):
-            await self._retried("Publishing", partial(self._publisher.publish, messages))
+            await self._retried("Publishing", partial(self._publish, messages))
         with self._metrics.stage("settle"):
             await asyncio.gather(
                 *(self._settle(name, applied[name].sources if name in applied else (), batch) for name in self._tables)
@@ -147,6 +150,25 @@ class Lane:
         record(self._metrics, batch, applied, time.time())
         for acknowledge in batch.acknowledgements:
             await acknowledge()
+
+    async def _publish(self, messages: Sequence[Message]) -> None:
+        """Publish, and give up on a Kafka that has not confirmed when the budget is spent."""
+        if not messages:
+            return
+        publishing = asyncio.create_task(self._publisher.publish(messages))
+        waited = 0.0
+        try:
+            while not (await asyncio.wait({publishing}, timeout=PATIENCE_S))[0]:
+                waited += PATIENCE_S
+                if waited >= self._settings.retry_s:
+                    raise Fatal(
+                        BUDGET_SPENT,
+                        f"Kafka has confirmed nothing for {waited:g} s (RATINGS_RETRY_S); nothing was acknowledged",
+                    )
+                self._health.failing("Publishing", f"Kafka has confirmed nothing for {waited:g} s")
+            await publishing
+        finally:
+            publishing.cancel()
 
     async def _settle(self, name: str, sources: Sequence[Source], batch: Batch) -> None:
         believed = self._applied[name]

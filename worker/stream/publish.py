@@ -1,4 +1,4 @@
-"""Publishing: whole batches a partition, in order, each acknowledged by all replicas before anything is settled."""
+"""Publishing: whole batches a partition, in order, each confirmed by all replicas before anything is settled."""
 
 import asyncio
 from collections import defaultdict
@@ -8,62 +8,88 @@ from typing import Any
 
 import structlog
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from aiokafka.partitioner import murmur2
 
-from worker.ratings.wire import Message
+from worker.ratings.wire import Message, without_body
 from worker.settings import Settings
 from worker.stream.kafka import kafka_client_options
 
 log = structlog.get_logger()
 
 BATCH_BYTES = 512 * 1024
-MAX_REQUEST_BYTES = 4 * 1024 * 1024
-REQUEST_TIMEOUT_MS = 40_000
+REQUEST_TIMEOUT_MS = 30_000
+STOP_S = 5.0
+
+Lane = tuple[str, int]
+"""Topic and partition."""
 
 
 class PublishError(Exception):
-    """A record could not be published for good; what comes after it must not be."""
+    """Kafka refused a record; nothing that comes after it may be published before all of it is tried again."""
 
 
 class Publisher:
-    """Sends messages to the partitions that Kafka's default partitioner gives their keys."""
+    """Sends messages to the partitions that Kafka's default partitioner gives their keys.
+
+    The producer is idempotent, so it repeats what a broker that is away did not confirm for as long as it takes, in
+    order and without doubling; how long to wait for that is the caller's to say, by cancelling.
+    """
 
     def __init__(self, settings: Settings) -> None:
-        self._producer = AIOKafkaProducer(
-            **kafka_client_options(settings),
-            acks="all",
-            enable_idempotence=True,
-            max_batch_size=BATCH_BYTES,
-            max_request_size=MAX_REQUEST_BYTES,
-            request_timeout_ms=REQUEST_TIMEOUT_MS,
-        )
+        self._options = kafka_client_options(settings)
+        self._producer: Any = None
+        self._broken = False
         self._unkeyed = 0
 
     async def start(self) -> None:
         """Connect; raises a KafkaError where that fails."""
-        await self._producer.start()
+        producer = AIOKafkaProducer(
+            **self._options,
+            acks="all",
+            enable_idempotence=True,
+            max_batch_size=BATCH_BYTES,
+            request_timeout_ms=REQUEST_TIMEOUT_MS,
+        )
+        await producer.start()
+        self._producer, self._broken = producer, False
 
     async def stop(self) -> None:
-        """Disconnect."""
-        await self._producer.stop()
+        """Disconnect, waiting a few seconds at most for what is under way."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            try:
+                await asyncio.wait_for(producer.stop(), STOP_S)
+            except (KafkaError, TimeoutError) as error:
+                log.warning("producer did not stop in good order", error=repr(error))
 
     async def publish(self, messages: Sequence[Message]) -> None:
         """Publish all, in order for each partition, and return when Kafka has confirmed every one.
 
-        Raises PublishError if one fails for good.
+        A dead letter that is too large for its topic goes without its body. Raises PublishError for any other refusal;
+        then all of it has to be published again.
         """
-        lanes: dict[tuple[str, int], list[Message]] = defaultdict(list)
+        if self._broken:
+            await self._restart()
+        lanes: dict[Lane, list[Message]] = defaultdict(list)
         for message in messages:
             lanes[message.topic, await self._partition(message)].append(message)
-        sent = [asyncio.ensure_future(self._send(*lane, queue)) for lane, queue in lanes.items()]
-        try:
-            await asyncio.gather(*sent)
-        except KafkaError as error:
-            raise PublishError(f"Kafka did not take a record: {error!r}") from error
-        finally:
-            for task in sent:
-                task.cancel()
+        sends = (self._send(lane, queue) for lane, queue in lanes.items())
+        results = await asyncio.gather(*sends, return_exceptions=True)
+        for (lane, queue), result in zip(lanes.items(), results, strict=True):
+            if isinstance(result, MessageSizeTooLargeError) and lane[0].endswith(".dlt"):
+                await self._send_what_fits(lane, queue)
+            elif isinstance(result, KafkaError):
+                self._broken = True
+                raise PublishError(f"Kafka did not take a record for {lane[0]}/{lane[1]}: {result!r}") from result
+            elif isinstance(result, BaseException):
+                self._broken = True
+                raise result
+
+    async def _restart(self) -> None:
+        """Start over with a new producer: a refused batch leaves a hole in the old one's sequence."""
+        await self.stop()
+        await self.start()
 
     async def _partition(self, message: Message) -> int:
         partitions = await self._producer.partitions_for(message.topic)
@@ -72,17 +98,28 @@ class Publisher:
             return self._unkeyed % len(partitions)
         return _hash(message.key) % len(partitions)
 
-    async def _send(self, topic: str, partition: int, messages: Sequence[Message]) -> None:
+    async def _send(self, lane: Lane, messages: Sequence[Message]) -> None:
         batch = self._producer.create_batch()
-        pending: list[Any] = []
         for message in messages:
             if not _append(batch, message):
-                pending.append(await self._producer.send_batch(batch, topic, partition=partition))
+                await self._confirm(lane, batch)
                 batch = self._producer.create_batch()
                 _append(batch, message)
-        pending.append(await self._producer.send_batch(batch, topic, partition=partition))
-        for future in pending:
-            await future
+        await self._confirm(lane, batch)
+
+    async def _confirm(self, lane: Lane, batch: Any) -> None:
+        topic, partition = lane
+        await (await self._producer.send_batch(batch, topic, partition=partition))
+
+    async def _send_what_fits(self, lane: Lane, messages: Sequence[Message]) -> None:
+        await self._restart()
+        for message in messages:
+            try:
+                await self._send(lane, [message])
+            except MessageSizeTooLargeError:
+                log.warning("dead letter too large, published without its body", topic=lane[0], headers=message.headers)
+                await self._restart()
+                await self._send(lane, [without_body(message)])
 
 
 def _append(batch: Any, message: Message) -> bool:

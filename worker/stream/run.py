@@ -85,8 +85,9 @@ async def _run(app: WorkerApp, watchdog: _Watchdog) -> None:
         await asyncio.wait({ordered}, timeout=_LOOK_S)
     if app.crashed and not app.leave.failed:
         app.leave.fail_with(app.crash_reason or RuntimeError("no reason given"), "Faust")
-    await _end(app, watchdog)
+    # Services that are still starting stop trying; those that have started are stopped by the app.
     starting.cancel()
+    await _end(app, watchdog)
     ordered.cancel()
 
 
@@ -120,7 +121,7 @@ async def _end(app: WorkerApp, watchdog: _Watchdog) -> None:
 async def _stop(app: WorkerApp) -> None:
     in_hand = 0
 
-    async def look(_app: object, *_args: object, **_kwargs: object) -> None:
+    async def look(_app: object, /, *_args: object, signal: object, **_kwargs: object) -> None:  # noqa: ARG001
         nonlocal in_hand
         in_hand = app.batches_in_hand
 

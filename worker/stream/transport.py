@@ -5,38 +5,21 @@ It leans on private names of faust-streaming 0.15.3 and aiokafka; tests/contract
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import Iterator, Mapping
 from time import monotonic
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import faust
-from aiokafka import AIOKafkaConsumer, ConsumerRecord
-from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from aiokafka.errors import ConsumerStoppedError, KafkaConnectionError, KafkaError
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage, Message
 from faust.types.transports import SchedulingStrategyT
 from yarl import URL
 
-from worker.stream.ending import BUDGET_SPENT, Fatal
+from worker.stream.polling import QuotaThread, Taken
 
-_log = logging.getLogger(__name__)
-
-# The longest that a partition just read out waits for the broker to end a fetch begun without it.
-_FETCH_MAX_WAIT_MS = 100
-_FETCH_MAX_BYTES = 16 * 1024 * 1024
 # Below the broker's rebalance timeout (60 s), after which the group goes on without this worker.
 _REVOKE_PATIENCE_S = 45.0
 _COMMIT_PATIENCE_S = 2.0
-_CONNECT_AGAIN_S = 1.0
-
-
-class Taken(NamedTuple):
-    """Records taken out of aiokafka, in order, and the assignment (aiokafka's own object) they were taken under."""
-
-    records: list[ConsumerRecord]
-    assignment: object
 
 
 class BatchMessage(ConsumerMessage):
@@ -62,107 +45,6 @@ class _InTurn:
 
     def iterate(self, records: Mapping[TP, Taken]) -> Iterator[tuple[TP, Taken]]:
         return iter(records.items())
-
-
-class QuotaThread(driver.AIOKafkaConsumerThread):
-    """The thread that owns the aiokafka consumer; each poll takes a quota from every partition that has records."""
-
-    @property
-    def assignment_in_force(self) -> object | None:
-        """aiokafka's assignment object, a new one at each rebalance; None before the first."""
-        subscription = self._consumer._subscription.subscription if self._consumer else None
-        return subscription.assignment if subscription else None
-
-    async def on_start(self) -> None:
-        """Connect, for as long as the budget lasts."""
-        budget_s = cast(BatchTransport, self.transport).retry_s
-        deadline = monotonic() + budget_s
-        while True:
-            consumer = self._create_consumer(loop=self.thread_loop)
-            try:
-                await consumer.start()
-            except KafkaConnectionError as error:
-                await consumer.stop()
-                if monotonic() > deadline:
-                    raise Fatal(BUDGET_SPENT, f"Kafka did not answer for {budget_s:g} s: {error}") from error
-                _log.warning("Kafka does not answer; trying again: %s", error)
-                await self.sleep(_CONNECT_AGAIN_S)
-            else:
-                self.time_started = monotonic()
-                self._consumer = consumer
-            if self._consumer or self.should_stop:
-                return
-
-    def close(self) -> None:
-        """Do nothing: Faust's own closes the client from the wrong event loop; `on_thread_stop` closes it well."""
-
-    def on_crash(self, msg: str, *fmt: Any, **_kwargs: Any) -> None:
-        """Log a crash of the thread (Faust prints it)."""
-        _log.error(msg.format(*fmt), exc_info=True)
-
-    def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
-        conf = self.app.conf
-        return AIOKafkaConsumer(
-            **transport.client_options,
-            client_id=conf.broker_client_id,
-            group_id=conf.id,
-            partition_assignment_strategy=[RoundRobinPartitionAssignor],
-            enable_auto_commit=False,
-            auto_offset_reset=conf.consumer_auto_offset_reset,
-            isolation_level="read_committed",
-            max_poll_interval_ms=int(conf.broker_max_poll_interval * 1000),
-            fetch_max_bytes=_FETCH_MAX_BYTES,
-            fetch_max_wait_ms=_FETCH_MAX_WAIT_MS,
-            max_partition_fetch_bytes=conf.consumer_max_fetch_size,
-            request_timeout_ms=int(conf.broker_request_timeout * 1000),
-            session_timeout_ms=int(conf.broker_session_timeout * 1000),
-            rebalance_timeout_ms=int(conf.broker_rebalance_timeout * 1000),
-            heartbeat_interval_ms=int(conf.broker_heartbeat_interval * 1000),
-            metadata_max_age_ms=conf.consumer_metadata_max_age_ms,
-        )
-
-    async def _fetch_records(
-        self,
-        consumer: AIOKafkaConsumer,
-        active_partitions: set[TP],
-        timeout: float | None = None,  # noqa: ASYNC109
-        max_records: int | None = None,  # noqa: ARG002
-    ) -> Mapping[TP, Any]:
-        fetcher = consumer._fetcher
-        if consumer._closed or fetcher._closed:
-            raise ConsumerStoppedError
-        deadline = monotonic() + (timeout or 0)
-        with fetcher._subscriptions.fetch_context():
-            while True:
-                taken = await self._take(fetcher, active_partitions)
-                remaining = deadline - monotonic()
-                if taken or remaining <= 0 or fetcher._closed:
-                    return taken
-                waiter = fetcher._create_fetch_waiter()
-                await asyncio.wait([waiter], timeout=remaining)
-                if waiter.done():
-                    waiter.result()
-                else:
-                    waiter.cancel()
-
-    async def _take(self, fetcher: Any, active: set[TP]) -> Mapping[TP, Taken]:
-        """Take what is there, without waiting. Nothing while the flow is stopped: it would be thrown away."""
-        if not self.consumer.flow_active or fetcher._subscriptions.reassignment_in_progress:
-            return {}
-        quota = cast(BatchTransport, self.transport).quota
-        assignment = self.assignment_in_force
-        taken: dict[TP, Taken] = {}
-        for tp in [tp for tp in fetcher._records if tp in active]:
-            try:
-                found = await fetcher.fetched_records([tp], max_records=quota)
-            except KafkaError:
-                # What was taken before must not be lost; the broker gives the same error again.
-                if taken:
-                    break
-                raise
-            if tp in found:
-                taken[TP(tp.topic, tp.partition)] = Taken(found[tp], assignment)
-        return taken
 
 
 class BatchConsumer(driver.Consumer):
@@ -244,7 +126,9 @@ class BatchConsumer(driver.Consumer):
         """Wait until the batches in hand are acknowledged, `patience_s` at most, and commit."""
         deadline = monotonic() + self.patience_s
         # Looked at again and again, since a batch that was dropped is only ever missing, which wakes nobody.
-        while self.in_hand() and not self._abandoned and not self.should_stop and monotonic() < deadline:
+        while self.in_hand() and not self._abandoned and monotonic() < deadline:
+            if self.should_stop:
+                break
             await asyncio.sleep(0.01)
         await self._commit_acknowledged()
 
@@ -266,7 +150,15 @@ class BatchConsumer(driver.Consumer):
                 await self.commit()
 
     def _new_consumer_thread(self) -> QuotaThread:
-        return QuotaThread(self, loop=self.loop, beacon=self.beacon)
+        transport = cast(BatchTransport, self.transport)
+        return QuotaThread(
+            self,
+            client_options=transport.client_options,
+            quota=transport.quota,
+            retry_s=transport.retry_s,
+            loop=self.loop,
+            beacon=self.beacon,
+        )
 
     def _to_message(self, tp: TP, taken: Taken) -> BatchMessage:
         last = taken.records[-1]

@@ -2,8 +2,10 @@
 
 from typing import Any
 
-from redis.asyncio import Redis
+import hiredis
+from redis.asyncio import Connection, ConnectionPool, Redis, SSLConnection
 from redis.asyncio.cluster import ClusterNode, RedisCluster
+from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
@@ -37,7 +39,29 @@ def connect(url: str, *, password: str | None = None) -> RedisClient:
     if target.kind == "sentinel":
         return _sentinel(target, login)
     host, port = target.hosts[0]
-    return Redis(host=host, port=port, db=target.db, **login, **_node(target))
+    connection_class = _SecureConnection if target.tls else _PlainConnection
+    options = _node(target)
+    options.pop("ssl", None)
+    pool = ConnectionPool(
+        connection_class=connection_class, host=host, port=port, db=target.db, **login, **options
+    )
+    return Redis.from_pool(pool)
+
+
+class _PackedInC(AbstractConnection):
+    """Packs commands in C, as redis-py itself does only where it is synchronous: a commit has thousands of keys."""
+
+    def pack_command(self, *args: Any) -> list[bytes]:
+        words = tuple(args[0].encode().split()) if isinstance(args[0], str) else (args[0],)
+        return [hiredis.pack_command(words + args[1:])]
+
+
+class _PlainConnection(_PackedInC, Connection):
+    pass
+
+
+class _SecureConnection(_PackedInC, SSLConnection):
+    pass
 
 
 def _socket(target: RedisTarget) -> dict[str, Any]:

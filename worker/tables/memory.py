@@ -174,7 +174,8 @@ class MemoryTables:
             store.outbox.pop(str(source), None)
         for marker in markers:
             name = marker.partition
-            store.applied[name] = max(marker.applied, store.applied.get(name, 0))
+            if marker.applied > store.applied.get(name, 0):
+                store.applied[name] = marker.applied
             store.timestamps[name] = max(marker.timestamp_ms, store.timestamps.get(name, 0))
 
     async def begin(self, markers: Sequence[Marker]) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+import ormsgpack
+
 from worker.ratings.delivery import Source
 from worker.ratings.outcome import Outcome
 from worker.ratings.wire import complete
@@ -37,7 +39,6 @@ from worker.tables.tables import (
 
 Argument = str | bytes | int
 UNCHECKED = "*"
-KEPT = "="
 
 
 class RedisTables:
@@ -65,14 +66,21 @@ class RedisTables:
     async def load(self, wanted: Wanted) -> Loaded:
         """See `PoolTables.load`."""
         keys = self._keys("players", "matches", "parked", "outbox", "applied", "horizon", "position")
-        arguments: list[Argument] = [len(wanted.players), *wanted.players, len(wanted.match_ids), *wanted.match_ids]
-        arguments += [len(wanted.sources), *map(str, wanted.sources)]
-        arguments += [len(wanted.partitions), *map(_field, wanted.partitions), wanted.window_ms]
+        index = {player_id: place for place, player_id in enumerate(wanted.players, 1)}
+        games = []
         for player_id, finished_at_ms, match_id in wanted.games:
             keys.append(self._window(player_id))
-            arguments.append(finished_at_ms)
-            arguments.append(match_id)
-        rows, records, parked, outbox, applied, horizon, position, games = await self._call("load", keys, arguments)
+            games.append((index[player_id], finished_at_ms, match_id))
+        asked = (
+            wanted.players,
+            wanted.match_ids,
+            [str(source) for source in wanted.sources],
+            [_field(partition) for partition in wanted.partitions],
+            wanted.window_ms,
+            games,
+        )
+        answer = await self._call("load", keys, [ormsgpack.packb(asked)])
+        rows, records, parked, outbox, applied, horizon, position, counts = answer
         return Loaded(
             {name: unpack_row(row) for name, row in zip(wanted.players, rows, strict=True) if row},
             {
@@ -81,7 +89,7 @@ class RedisTables:
                 if record
             },
             {name: unpack_parked(value) for name, value in zip(wanted.match_ids, parked, strict=False) if value},
-            dict(zip(wanted.games, games, strict=True)),
+            dict(zip(wanted.games, counts, strict=True)),
             _stored(outbox),
             {name: int(value) for name, value in zip(wanted.partitions, applied, strict=True) if value is not None},
             int(horizon),
@@ -91,30 +99,38 @@ class RedisTables:
     async def commit(self, causes: Sequence[Cause]) -> Committed:
         """See `PoolTables.commit`."""
         keys = self._keys("players", "matches", "parked", "outbox", "leaderboard", "position", "horizon")
-        arguments: list[Argument] = [self._run]
-        for cause in causes:
-            self._add(cause, keys, arguments)
-        positions, rests_on = await self._call("commit", keys, arguments)
+        blobs = _Blobs()
+        packed = [self._pack(cause, keys, blobs) for cause in causes]
+        positions, rests_on = await self._call("commit", keys, [self._run, blobs.joined(), ormsgpack.packb(packed)])
         return Committed([int(text) if text else None for text in positions], _stored(rests_on))
 
-    def _add(self, cause: Cause, keys: list[str], arguments: list[Argument]) -> None:
+    def _pack(self, cause: Cause, keys: list[str], blobs: "_Blobs") -> tuple[object, ...]:
+        """Return the cause as commit.lua describes it; adds its windows to `keys` and its bytes to `blobs`."""
         outcome = cause.outcome
-        arguments += [str(cause.source), outcome.instant_ms, "0" if outcome.changes is None else "1"]
-        arguments += [len(outcome.players) + 1, "m" + outcome.match_id]
-        arguments += ["p" + player_id for player_id in outcome.players]
-        arguments.append(len(outcome.rows))
-        for player_id, row, replaces in outcome.rows:
-            score = repr(-row.rating) if player_id in outcome.on_leaderboard else ""
-            arguments += [player_id, row_version(replaces), pack_row(row), score]
-        arguments += _record_arguments(outcome)
-        arguments += _parked_arguments(outcome)
-        arguments.append(len(outcome.windows))
+        windows = []
         for entry in outcome.windows:
             keys.append(self._window(entry.player_id))
-            arguments += [len(keys), entry.finished_at_ms, entry.match_id]
-        rests_on = {replaces.last_source for _, _, replaces in outcome.rows if replaces is not None}
-        arguments += [len(rests_on), *rests_on]
-        arguments.append(pack_messages(cause.messages) if cause.messages else "")
+            windows.append((len(keys), entry.finished_at_ms, entry.match_id))
+        return (
+            str(cause.source),
+            outcome.instant_ms,
+            outcome.changes is not None,
+            ("m" + outcome.match_id, *("p" + player_id for player_id in outcome.players)),
+            [
+                (
+                    player_id,
+                    row_version(replaces),
+                    pack_row(row),
+                    repr(-row.rating) if player_id in outcome.on_leaderboard else "",
+                )
+                for player_id, row, replaces in outcome.rows
+            ],
+            *_pack_record(outcome, blobs),
+            *_pack_parked(outcome, blobs),
+            windows,
+            list({replaces.last_source for _, _, replaces in outcome.rows if replaces is not None}),
+            blobs.add(pack_messages(cause.messages)) if cause.messages else 0,
+        )
 
     async def settle(self, sources: Sequence[Source], markers: Sequence[Marker]) -> None:
         """See `PoolTables.settle`."""
@@ -189,18 +205,35 @@ def _partition(field: bytes) -> Partition:
     return Partition(topic, int(number))
 
 
-def _record_arguments(outcome: Outcome) -> list[Argument]:
+class _Blobs:
+    """Bytes that travel beside MessagePack, each known by its first and last place, from 1."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._length = 0
+
+    def add(self, part: bytes) -> tuple[int, int]:
+        first = self._length + 1
+        self._parts.append(part)
+        self._length += len(part)
+        return first, self._length
+
+    def joined(self) -> bytes:
+        return b"".join(self._parts)
+
+
+def _pack_record(outcome: Outcome, blobs: _Blobs) -> tuple[object, ...]:
     if outcome.record is None:
-        return [outcome.match_id if outcome.record_absent else "", ABSENT, "", ""]
+        return (outcome.match_id if outcome.record_absent else "", ABSENT, "", 0)
     record, replaces = outcome.record
-    return [outcome.match_id, record_version(replaces), record_version(record), pack_record(record)]
+    return (outcome.match_id, record_version(replaces), record_version(record), blobs.add(pack_record(record)))
 
 
-def _parked_arguments(outcome: Outcome) -> list[Argument]:
+def _pack_parked(outcome: Outcome, blobs: _Blobs) -> tuple[object, ...]:
     if outcome.parked is None:
-        return [UNCHECKED, KEPT]
+        return (UNCHECKED, 0)
     parked, replaces = outcome.parked
-    return [parked_version(replaces), pack_parked(parked) if parked is not None else ""]
+    return (parked_version(replaces), blobs.add(pack_parked(parked)) if parked is not None else 0)
 
 
 def _stored(flat: Sequence[bytes]) -> list[Stored]:

@@ -51,8 +51,12 @@ async def send(
         await producer.start()
         outlet = _Outlet(producer, settings, sent)
         await outlet.find_topics()
-        async for chunk in _due(records) if paced else _full(records):
-            await outlet.send(chunk)
+        try:
+            async for chunk in _due(records) if paced else _full(records):
+                await outlet.send(chunk)
+        except asyncio.CancelledError:
+            await outlet.drain()
+            raise
         await outlet.drain()
     finally:
         await producer.stop()
@@ -129,8 +133,12 @@ class _Outlet:
     async def drain(self, left: int = 0) -> None:
         """Wait until no more than `left` chunks are unacknowledged."""
         while len(self._in_flight) > left:
-            chunk, futures = self._in_flight.popleft()
-            await asyncio.gather(*futures)
+            chunk, futures = self._in_flight[0]
+            # Not gather, which would cancel the futures with us and leave nothing to drain.
+            await asyncio.wait(futures)
+            for future in futures:
+                future.result()
+            self._in_flight.popleft()
             self._sent(chunk)
 
 

@@ -1,48 +1,46 @@
 -- commit: each cause whole, in order, or not at all; a stale one comes back with every later one that names what it names
 -- KEYS  1 players  2 matches  3 parked  4 outbox  5 leaderboard  6 position  7 horizon  8.. windows, as causes name them
--- ARGV  1 this worker run, then for each cause:
---   source, instant_ms, '1' if it takes a position
---   number of names, names                                        players and match: what it is stale with
---   number of rows, (player, version replaced, row, score)        score '' = not on the leaderboard
---   match_id, record version replaced, new version, rest          new version '' = only checked; match_id '' = not even that
---   parked version replaced, new value                            version '*' = not checked; value '' = removed, '=' = kept
---   number of window entries, (index of the window's key, finished_at_ms, member)
---   number of sources it rests on, sources
---   outbox entry                                                  '' = nothing to publish
+-- ARGV  1 this worker run   2 bytes that causes name by first and last place   3 MessagePack of a list of causes, each
+--   { 1 source  2 instant_ms  3 whether it takes a position
+--     4 names: its players and match, and so what it is stale with
+--     5 rows {player, version replaced, row, score}                score '' = not on the leaderboard
+--     6 match_id, '' = no record is looked at   7 record version replaced   8 new version, '' = only looked at
+--     9 record's first and last byte
+--    10 parked version replaced, '*' = not looked at   11 first and last byte of what is parked then, 0 = nothing
+--    12 window entries {index of the window's key, finished_at_ms, member}
+--    13 sources it rests on   14 first and last byte of its outbox entry, 0 = nothing to publish }
 -- a version is what stands before a value's first space, '' where there is no value
 -- returns {a position for each cause, '0' without one and '' for a stale one;
 --          outbox {source, entry, ...} of other runs that these rest on}
 
-local run = ARGV[1]
-local at = 1
-local horizon = tonumber(redis.call('GET', KEYS[7]) or '0')
+local run, bytes, causes = ARGV[1], ARGV[2], cmsgpack.unpack(ARGV[3])
 
-local function take()
-  at = at + 1
-  return ARGV[at]
-end
-
-local function take_tuples(width)
-  local list = {}
-  for i = 1, tonumber(take()) do
-    local tuple = {}
-    for field = 1, width do tuple[field] = take() end
-    list[i] = tuple
+-- What the batch finds, and then leaves: every cause is checked against it, and all of it is written at the end, since
+-- an error in the middle would undo nothing.
+local function fetch(key, fields)
+  local found = {}
+  for first = 1, #fields, 4000 do
+    local last = math.min(first + 3999, #fields)
+    local values = redis.call('HMGET', key, unpack(fields, first, last))
+    for i = 1, #values do found[fields[first + i - 1]] = values[i] end
   end
-  return list
+  return found
 end
 
-local function take_cause()
-  local cause = {source = take(), instant = tonumber(take()), takes_position = take() == '1'}
-  cause.names = take_tuples(1)
-  cause.rows = take_tuples(4)
-  cause.match_id, cause.record_replaced, cause.record_version, cause.record = take(), take(), take(), take()
-  cause.parked_replaced, cause.parked = take(), take()
-  cause.windows = take_tuples(3)
-  cause.rests_on = take_tuples(1)
-  cause.entry = take()
-  return cause
+local function slice(places) return string.sub(bytes, places[1], places[2]) end
+
+local players, matches, parked_of, sources = {}, {}, {}, {}
+for _, cause in ipairs(causes) do
+  for _, row in ipairs(cause[5]) do players[#players + 1] = row[1] end
+  if cause[6] ~= '' then matches[#matches + 1] = cause[6] end
+  if cause[10] ~= '*' then parked_of[#parked_of + 1] = cause[6] end
+  for _, source in ipairs(cause[13]) do sources[#sources + 1] = source end
 end
+local rows, records, parked = fetch(KEYS[1], players), fetch(KEYS[2], matches), fetch(KEYS[3], parked_of)
+local outbox = fetch(KEYS[4], sources)
+local horizon = tonumber(redis.call('GET', KEYS[7]) or '0')
+local position = tonumber(redis.call('GET', KEYS[6]) or '0')
+local position_before = position
 
 local function version(value)
   if not value then return '' end
@@ -52,85 +50,101 @@ end
 local stale = {}
 
 local function holds(cause)
-  for _, name in ipairs(cause.names) do
-    if stale[name[1]] then return false end
+  for _, name in ipairs(cause[4]) do
+    if stale[name] then return false end
   end
-  if cause.instant < horizon and (#cause.rows > 0 or cause.record_version ~= '' or cause.parked_replaced ~= '*') then
-    return false
+  if cause[2] < horizon and (#cause[5] > 0 or cause[8] ~= '' or cause[10] ~= '*') then return false end
+  for _, row in ipairs(cause[5]) do
+    if version(rows[row[1]]) ~= row[2] then return false end
   end
-  for _, row in ipairs(cause.rows) do
-    if version(redis.call('HGET', KEYS[1], row[1])) ~= row[2] then return false end
-  end
-  if cause.match_id ~= '' then
-    cause.record_now = redis.call('HGET', KEYS[2], cause.match_id)
-    if version(cause.record_now) ~= cause.record_replaced then return false end
-    if cause.parked_replaced ~= '*'
-        and version(redis.call('HGET', KEYS[3], cause.match_id)) ~= cause.parked_replaced then
-      return false
-    end
-  end
-  return true
+  if cause[6] ~= '' and version(records[cause[6]]) ~= cause[7] then return false end
+  return cause[10] == '*' or version(parked[cause[6]]) == cause[10]
 end
 
-local function write(cause)
-  local position = '0'
-  if cause.takes_position then position = string.format('%.0f', redis.call('INCR', KEYS[6])) end
-  for _, row in ipairs(cause.rows) do
-    redis.call('HSET', KEYS[1], row[1], row[3])
-    if row[4] ~= '' then redis.call('ZADD', KEYS[5], row[4], row[1]) end
+local scores, entries, windows = {}, {}, {}
+local rows_left, records_left, parked_left = {}, {}, {}
+
+local function leave(cause)
+  local own = '0'
+  if cause[3] then
+    position = position + 1
+    own = string.format('%.0f', position)
   end
-  if cause.record_version ~= '' then
-    local stands_at = cause.record_now and string.match(cause.record_now, '^%S+ (%S+)') or position
-    redis.call('HSET', KEYS[2], cause.match_id, table.concat({cause.record_version, stands_at, cause.record}, ' '))
+  for _, row in ipairs(cause[5]) do
+    rows[row[1]], rows_left[row[1]] = row[3], row[3]
+    if row[4] ~= '' then scores[row[1]] = row[4] end
   end
-  if cause.parked_replaced ~= '*' and cause.parked ~= '=' then
-    if cause.parked ~= '' then
-      redis.call('HSET', KEYS[3], cause.match_id, cause.parked)
-    elseif cause.parked_replaced ~= '' then
-      redis.call('HDEL', KEYS[3], cause.match_id)
-    end
+  local match_id = cause[6]
+  if cause[8] ~= '' then
+    local stands_at = records[match_id] and string.match(records[match_id], '^%S+ (%S+)') or own
+    records[match_id] = table.concat({cause[8], stands_at, slice(cause[9])}, ' ')
+    records_left[match_id] = records[match_id]
   end
-  for _, entry in ipairs(cause.windows) do
-    redis.call('ZADD', KEYS[tonumber(entry[1])], entry[2], entry[3])
+  if cause[10] ~= '*' and (cause[11] ~= 0 or parked[match_id]) then
+    parked[match_id] = cause[11] ~= 0 and slice(cause[11])
+    parked_left[match_id] = parked[match_id]
   end
-  if cause.entry ~= '' then
-    local below = {}
-    for i, source in ipairs(cause.rests_on) do below[i] = source[1] end
-    redis.call('HSET', KEYS[4], cause.source,
-      table.concat({position, run, table.concat(below, ','), cause.entry}, ' '))
+  for _, entry in ipairs(cause[12]) do windows[#windows + 1] = entry end
+  if cause[14] ~= 0 then
+    entries[cause[1]] = table.concat({own, run, table.concat(cause[13], ','), slice(cause[14])}, ' ')
   end
-  return position
+  return own
 end
 
 local back, seen = {}, {}
 
-local function hand_back(sources)
-  local waiting = {}
-  for _, source in ipairs(sources) do waiting[#waiting + 1] = source[1] end
+local function hand_back(waiting)
   while #waiting > 0 do
     local source = table.remove(waiting)
-    local entry = not seen[source] and redis.call('HGET', KEYS[4], source)
+    local entry = not seen[source] and outbox[source]
     seen[source] = true
     if entry then
-      local wrote, rests = string.match(entry, '^%S+ (%S+) (%S*) ')
+      local wrote, below = string.match(entry, '^%S+ (%S+) (%S*) ')
       if wrote ~= run then
         back[#back + 1] = source
         back[#back + 1] = entry
-        for below in string.gmatch(rests, '[^,]+') do waiting[#waiting + 1] = below end
+        for under in string.gmatch(below, '[^,]+') do
+          outbox[under] = outbox[under] or redis.call('HGET', KEYS[4], under)
+          waiting[#waiting + 1] = under
+        end
       end
     end
   end
 end
 
 local positions = {}
-while at < #ARGV do
-  local cause = take_cause()
+for i, cause in ipairs(causes) do
   if holds(cause) then
-    positions[#positions + 1] = write(cause)
-    hand_back(cause.rests_on)
+    positions[i] = leave(cause)
+    hand_back(cause[13])
   else
-    positions[#positions + 1] = ''
-    for _, name in ipairs(cause.names) do stale[name[1]] = true end
+    positions[i] = ''
+    for _, name in ipairs(cause[4]) do stale[name] = true end
   end
+end
+
+local function write(command, key, pairs_left, value_first)
+  local arguments = {}
+  for field, value in pairs(pairs_left) do
+    arguments[#arguments + 1] = value_first and value or field
+    arguments[#arguments + 1] = value_first and field or value
+    if #arguments >= 4000 then
+      redis.call(command, key, unpack(arguments))
+      arguments = {}
+    end
+  end
+  if #arguments > 0 then redis.call(command, key, unpack(arguments)) end
+end
+
+if position > position_before then redis.call('SET', KEYS[6], string.format('%.0f', position)) end
+write('HSET', KEYS[1], rows_left)
+write('HSET', KEYS[2], records_left)
+write('ZADD', KEYS[5], scores, true)
+write('HSET', KEYS[4], entries)
+for match_id, value in pairs(parked_left) do
+  if value then redis.call('HSET', KEYS[3], match_id, value) else redis.call('HDEL', KEYS[3], match_id) end
+end
+for _, entry in ipairs(windows) do
+  redis.call('ZADD', KEYS[entry[1]], string.format('%.0f', entry[2]), entry[3])
 end
 return {positions, back}

@@ -3,8 +3,8 @@
 -- ARGV  1 horizon_ms
 -- returns where it stands
 
-local now = redis.call('GET', KEYS[1])
-if not now or tonumber(ARGV[1]) > tonumber(now) then
+local now = redis.call('GET', KEYS[1]) or '0'
+if tonumber(ARGV[1]) > tonumber(now) then
   redis.call('SET', KEYS[1], ARGV[1])
   return ARGV[1]
 end

@@ -1,0 +1,131 @@
+"""One pool's store, in memory or in Redis, with two workers on it, and what the tests send through them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import NamedTuple
+
+import orjson
+
+from tests.ratings.ladder import POOLS, SECOND, instant_of, topic_of
+from worker.ratings.decide import decide
+from worker.ratings.delivery import Delivery, Source
+from worker.ratings.events import Event
+from worker.ratings.outcome import Outcome
+from worker.ratings.state import State
+from worker.ratings.wire import messages
+from worker.rules.match import MatchFinished
+from worker.tables.connect import connect
+from worker.tables.memory import MemoryStore, MemoryTables
+from worker.tables.redis import RedisTables
+from worker.tables.tables import Cause, Committed, Loaded, PoolTables, Pruned, Wanted
+
+
+@dataclass
+class Desk:
+    """A worker's way with one pool, one step at a time."""
+
+    pool: str
+    tables: PoolTables
+    offsets: "count[int]" = field(default_factory=count)
+
+    def delivery(self, event: Event, timestamp_ms: int | None = None) -> Delivery:
+        """Return the event as the next record of its topic's partition 0; no two desks of a store share offsets."""
+        source = Source(topic_of(event), 0, next(self.offsets))
+        written = instant_of(event) + SECOND if timestamp_ms is None else timestamp_ms
+        return Delivery(source, written, b"k", orjson.dumps({"id": event.match_id}), [("h", b"v")])
+
+    async def decide(self, *events: Event) -> list[Cause]:
+        """Load and decide, so that a test can let something happen before the commit."""
+        rules = POOLS[self.pool].rules
+        loaded = await self.tables.load(wanted(self.pool, events))
+        state = State(loaded.rows, loaded.records, loaded.parked, loaded.games, loaded.horizon_ms)
+        causes = []
+        for event in events:
+            delivery = self.delivery(event)
+            outcome = decide(rules, event, delivery, state)
+            causes.append(Cause(delivery.source, outcome, messages(self.pool, outcome, "")))
+        return causes
+
+    async def send(self, *events: Event) -> list[Outcome]:
+        """Load, decide and commit; nothing may be stale."""
+        causes = await self.decide(*events)
+        committed = await self.tables.commit(causes)
+        assert None not in committed.positions
+        return [cause.outcome for cause in causes]
+
+    async def commit(self, causes: Sequence[Cause]) -> Committed:
+        return await self.tables.commit(causes)
+
+    async def load(self, *events: Event, **more: object) -> Loaded:
+        return await self.tables.load(wanted(self.pool, events)._replace(**more))
+
+    async def prune(self) -> Pruned:
+        """Prune until the cursor is back at 0; return the sums."""
+        cursor, sums = 0, (0, 0, 0)
+        for _ in range(10_000):
+            step = await self.tables.prune(cursor, WINDOW_MS)
+            sums = tuple(one + other for one, other in zip(sums, step[1:], strict=True))
+            cursor = step.cursor
+            if cursor == 0:
+                return Pruned(0, *sums)
+        raise AssertionError("the cursor never came back to 0")
+
+
+WINDOW_MS = 168 * 3_600_000
+
+
+def wanted(pool: str, events: Sequence[Event]) -> Wanted:
+    """Return all that deciding these events needs."""
+    window_ms = POOLS[pool].rules.window_ms
+    players, games = [], []
+    for event in events:
+        named = (event.winner, event.loser) if isinstance(event, MatchFinished) else event.players
+        players += [player.id for player in named]
+        if isinstance(event, MatchFinished) and window_ms is not None:
+            games += [(player.id, event.finished_at_ms, event.match_id) for player in named]
+    match_ids = [event.match_id for event in events]
+    return Wanted(list(dict.fromkeys(players)), list(dict.fromkeys(match_ids)), (), (), games, window_ms or 0)
+
+
+Body = Callable[[Desk, Desk], Awaitable[None]]
+
+
+class Store(NamedTuple):
+    """Where two workers, `here` and `there`, meet. `url` is None for the twin in memory."""
+
+    url: str | None
+    namespace: str
+
+    def run(self, body: Body, pool: str) -> None:
+        asyncio.run(self._in_memory(body, pool) if self.url is None else self._in_redis(self.url, body, pool))
+
+    async def _in_memory(self, body: Body, pool: str) -> None:
+        store, offsets = MemoryStore(), count()
+        here, there = (Desk(pool, MemoryTables(store, pool, run), offsets) for run in ("run-1", "run-2"))
+        await body(here, there)
+
+    async def _in_redis(self, url: str, body: Body, pool: str) -> None:
+        client, offsets = connect(url), count()
+        here, there = (
+            Desk(pool, RedisTables(client, self.namespace, pool, run), offsets) for run in ("run-1", "run-2")
+        )
+        try:
+            await body(here, there)
+        finally:
+            await client.aclose()
+
+
+def contract(pool: str) -> Callable[[Body], Callable[[Store], None]]:
+    """Make a test of one that takes two workers on one store of `pool`, run on every kind of store."""
+
+    def wrap(body: Body) -> Callable[[Store], None]:
+        def on_store(store: Store) -> None:
+            store.run(body, pool)
+
+        on_store.__name__ = body.__name__
+        on_store.__doc__ = body.__doc__
+        return on_store
+
+    return wrap

@@ -1,0 +1,263 @@
+"""What stands in the tables for long: ratings to the last bit, ids of any kind, the leaderboard, and pruning."""
+
+import math
+import struct
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.contract.stores import WINDOW_MS
+from tests.ratings.ladder import AT, HOUR, analyzed, finished
+from worker.ratings.rows import Row
+from worker.tables.packing import pack_row, unpack_row
+
+STRANGE_IDS = [
+    "with space",
+    " ",
+    "0",
+    "-",
+    "nul\x00byte",
+    "{x}",
+    "}{",
+    "a:b",
+    "*",
+    "=",
+    "p",
+    "m",
+    "\u00fc\u0301",
+    "\U0001f3b2" * 128,
+    "x" * 128,
+    "[a]",
+    "new\nline",
+    "tab\t",
+    "%",
+    "a/b/c",
+    "a,b",
+    "__proto__",
+    "1e5",
+    "nan",
+    '"',
+    "\\",
+    "\u202e",
+]
+
+
+def match(match_id, winner, loser, pool="season0", **changed):
+    return finished(pool, match_id, winner, loser, **changed)
+
+
+async def with_rating(desk, player_id, rating, opponent):
+    """Write a row of that rating, as a match would."""
+    [cause] = await desk.decide(match(f"to {player_id}", player_id, opponent, desk.pool))
+    rows = ((player_id, cause.outcome.rows[0][1]._replace(rating=rating), None),)
+    outcome = cause.outcome._replace(rows=rows, on_leaderboard=frozenset([player_id]))
+    assert None not in (await desk.commit([cause._replace(outcome=outcome)])).positions
+
+
+class TestRatings:
+    @staticmethod
+    def test_come_back_bit_for_bit(store):
+        ratings = [
+            1500.0,
+            0.1,
+            1 / 3,
+            1e-7,
+            -1e-7,
+            -1500.123456789,
+            5e-324,
+            1e300,
+            1499.9999999999998,
+            2**53 + 1,
+            -(2**40),
+            0,
+            -0.0,
+            1512.3456789012345,
+        ]
+
+        async def body(here, there):
+            for number, rating in enumerate(ratings):
+                await with_rating(here, f"p-{number}", rating, f"o-{number}")
+            rows = (await there.load(*(match("x", f"p-{n}", f"o-{n}", "nardeon") for n in range(len(ratings))))).rows
+            for number, rating in enumerate(ratings):
+                found = rows[f"p-{number}"].rating
+                assert type(found) is type(rating)
+                assert found == rating
+                assert math.copysign(1, found) == math.copysign(1, rating)
+
+        store.run(body, "nardeon")
+
+    @staticmethod
+    @given(st.floats(allow_nan=False, allow_infinity=False))
+    @settings(max_examples=300)
+    def test_of_every_double_read_back_to_the_same_bits(rating):
+        row = Row(7, rating, 3, 0, None, "match-finished/0/1")
+        assert struct.pack("d", unpack_row(pack_row(row).encode()).rating) == struct.pack("d", rating)
+
+    @staticmethod
+    def test_of_a_nardeon_pool_are_chained_to_the_last_bit(store):
+        async def body(here, there):
+            after = {}
+            for number in range(40):
+                desk = (here, there)[number % 2]
+                [outcome] = await desk.send(
+                    match(f"m-{number}", "ann", f"p-{number % 3}", "nardeon", length=1 + number)
+                )
+                for change in outcome.changes.sides:
+                    assert change.before == after.get(change.player_id, 1500.0)
+                    after[change.player_id] = change.after
+
+        store.run(body, "nardeon")
+
+
+class TestIds:
+    @staticmethod
+    def test_of_any_kind_name_players_and_matches(store):
+        async def body(here, there):
+            events = [
+                match(name, name, f"{name[:100]}'s opponent", "gammon42", at=AT + n)
+                for n, name in enumerate(STRANGE_IDS)
+            ]
+            await here.send(*events)
+            await there.send(*(match(f"2 {name[:100]}", name, "all", "gammon42", at=AT + HOUR) for name in STRANGE_IDS))
+            loaded = await here.load(*events)
+            for name in STRANGE_IDS:
+                assert loaded.records[name].content.winner.id == name
+                assert loaded.rows[name].rated_games == 2
+            shown = await here.tables.leaderboard(1, 1_000)
+            assert set(STRANGE_IDS) < {standing.player_id for standing in shown}
+            last = await here.load(*(match("z", name, "all", "gammon42", at=AT + 2 * HOUR) for name in STRANGE_IDS))
+            assert all(last.games[name, AT + 2 * HOUR, "z"] == 2 for name in STRANGE_IDS)
+            for name in STRANGE_IDS:
+                assert shown[await here.tables.rank(name) - 1].player_id == name
+
+        store.run(body, "gammon42")
+
+    @staticmethod
+    def test_of_any_kind_name_what_is_parked(store):
+        async def body(here, there):
+            ids = [name[:120] for name in STRANGE_IDS]
+            events = [analyzed("blitzgammon", name, (9.0, 4.0), players=(name, name + "2")) for name in ids]
+            await here.send(*events)
+            assert set((await there.load(*events)).parked) == set(ids)
+            rated = await there.send(*(match(name, name, name + "2", "blitzgammon") for name in ids))
+            assert {outcome.record.record.rated.revision for outcome in rated} == {1}
+            assert (await here.load(*events)).parked == {}
+
+        store.run(body, "blitzgammon")
+
+
+class TestTheLeaderboard:
+    @staticmethod
+    def test_is_by_rating_and_ties_by_the_bytes_of_the_id(store):
+        ratings = {"zoe": 1500, "\u00e9": 1200, "a": 1200, "B": 1200, "neg": -20, "tiny": 1e-7, "zero": 0, "min": -21}
+
+        async def body(here, there):
+            for player_id, rating in ratings.items():
+                await with_rating(here, player_id, rating, f"o {player_id}")
+            ordered = sorted(ratings, key=lambda player_id: (-ratings[player_id], player_id.encode()))
+            shown = await there.tables.leaderboard(1, 100)
+            assert [(place.rank, place.player_id) for place in shown] == list(enumerate(ordered, 1))
+            assert [place.row.rating for place in shown] == [ratings[player_id] for player_id in ordered]
+            assert [place.player_id for place in await there.tables.leaderboard(3, 5)] == ordered[2:5]
+            assert [await there.tables.rank(player_id) for player_id in ordered] == [*range(1, len(ordered) + 1)]
+            assert list(await there.tables.leaderboard(99, 100)) == []
+
+        store.run(body, "season0")
+
+    @staticmethod
+    def test_follows_every_change(store):
+        async def body(here, there):
+            await here.send(match("m-1", "ann", "bob"))
+            assert [place.player_id for place in await here.tables.leaderboard(1, 9)] == ["ann", "bob"]
+            await there.send(match("m-2", "bob", "ann"), match("m-3", "bob", "ann"))
+            assert [place.player_id for place in await here.tables.leaderboard(1, 9)] == ["bob", "ann"]
+
+        store.run(body, "season0")
+
+    @staticmethod
+    def test_leaves_out_who_may_not_be_shown(store):
+        async def body(here, there):
+            await here.send(match("m-1", "ann", "bob", "nardeon", length=9))
+            assert list(await there.tables.leaderboard(1, 9)) == []
+            assert await there.tables.rank("ann") is None
+            await here.send(match("m-2", "ann", "cem", "nardeon", length=1))
+            assert [place.player_id for place in await there.tables.leaderboard(1, 9)] == ["ann"]
+            assert await there.tables.rank("nobody") is None
+
+        store.run(body, "nardeon")
+
+
+async def pruned(desk):
+    """Prune until nothing is left to do: a scan may miss what moves while it goes on."""
+    matches, entries = 0, 0
+    while any(step := await desk.prune()):
+        matches, entries = matches + step.matches, entries + step.window_entries
+    return matches, entries
+
+
+class TestPruning:
+    @staticmethod
+    def test_removes_records_from_before_the_horizon(store):
+        async def body(here, there):
+            await here.send(match("old", "ann", "bob", at=AT - 1), match("on it", "ann", "bob", at=AT))
+            await here.send(match("excluded", "ann", "bob", at=AT - 1, kinds=("bot", "account")))
+            assert (await there.prune()).matches == 0
+            await there.tables.raise_horizon(AT)
+            assert await there.prune() == (0, 2, 0, 0)
+            left = (await here.load(*(match(name, "ann", "bob") for name in ("old", "on it", "excluded")))).records
+            assert left.keys() == {"on it"}
+
+        store.run(body, "season0")
+
+    @staticmethod
+    def test_removes_parked_analyses_whose_newest_is_from_before_the_horizon(store):
+        async def body(here, there):
+            await here.send(
+                analyzed("blitzgammon", "old", (1, 2), 1, at=AT - 2),
+                analyzed("blitzgammon", "old", (1, 2), 2, at=AT - 1),
+                analyzed("blitzgammon", "kept", (1, 2), 2, at=AT),
+                analyzed("blitzgammon", "kept", (1, 2), 1, at=AT - 1),
+            )
+            await there.tables.raise_horizon(AT)
+            assert await there.prune() == (0, 0, 1, 0)
+            events = [analyzed("blitzgammon", match_id, (1, 2)) for match_id in ("old", "kept")]
+            assert (await here.load(*events)).parked.keys() == {"kept"}
+
+        store.run(body, "blitzgammon")
+
+    @staticmethod
+    def test_removes_window_entries_that_no_match_can_count_any_more(store):
+        async def body(here, there):
+            games = {"gone": AT - WINDOW_MS - 1, "edge": AT - WINDOW_MS, "new": AT}
+            await here.send(*(match(name, "ann", name, "gammon42", at=at) for name, at in games.items()))
+            await there.tables.raise_horizon(AT)
+            assert await there.prune() == (0, 2, 0, 2)
+            found = await here.load(match("z", "ann", "x", "gammon42", at=AT))
+            assert found.games["ann", AT, "z"] == 2
+            assert (await there.prune()) == (0, 0, 0, 0)
+
+        store.run(body, "gammon42")
+
+    @staticmethod
+    def test_keeps_players_their_ratings_and_their_places(store):
+        async def body(here, there):
+            await here.send(match("m-1", "ann", "bob"))
+            before = await here.tables.leaderboard(1, 9), (await here.load(match("x", "ann", "bob"))).rows
+            await there.tables.raise_horizon(AT + HOUR)
+            await there.prune()
+            assert (await here.tables.leaderboard(1, 9), (await here.load(match("x", "ann", "bob"))).rows) == before
+
+        store.run(body, "season0")
+
+    @staticmethod
+    def test_goes_on_from_its_cursor_until_all_has_been_seen(store):
+        async def body(here, there):
+            events = [match(f"m-{n}", f"w-{n}", f"l-{n}", "gammon42", at=AT + n % 2) for n in range(3_000)]
+            await here.send(*events)
+            await there.tables.raise_horizon(AT + 1)
+            assert await pruned(there) == (1_500, 0)
+            await there.tables.raise_horizon(AT + 1 + WINDOW_MS)
+            assert await pruned(there) == (1_500, 3_000)
+            assert (await here.load(*events)).records == {}
+
+        store.run(body, "gammon42")

@@ -1,0 +1,1 @@
+"""Two weeks of four platforms, rated before your eyes by a real worker, and audited."""

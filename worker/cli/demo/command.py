@@ -1,0 +1,164 @@
+"""`gammon-ratings demo`: a fortnight on four platforms, rated by a real worker, and audited."""
+
+import asyncio
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from worker.cli.demo.audit import audit
+from worker.cli.demo.collect import answers, ratings_of, tables_of
+from worker.cli.demo.ground import Ground, open_ground, own_topics
+from worker.cli.demo.process import ServerFailedError
+from worker.cli.demo.rating import DemoError, counted_by_worker, running_worker, watch
+from worker.cli.demo.report import audit_line, show_leaderboards, show_tallies
+from worker.cli.demo.show import shown_progress
+from worker.cli.demo.tally import Answers, Stated, differences
+from worker.cli.errors import fail
+from worker.cli.explain.match import as_text, explain
+from worker.cli.simulation import DAY_MS, DEFAULT_POOLS, Published, Scenario, simulate
+from worker.cli.simulation.presets import SPANS_CUT_OVER_MS
+from worker.cli.simulation.sending import now_ms, send
+from worker.files import packaged
+from worker.rules.pools import Pool, parse_pools
+from worker.tables.tables import PoolTables, Wanted
+
+_FORTNIGHT_MS = 14 * DAY_MS
+_TOP = 10
+
+
+def demo(
+    kafka: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Use this Kafka, not the embedded broker.")
+    ] = None,
+    redis: Annotated[str | None, typer.Option(metavar="URL", help="Use this Redis, not the embedded one.")] = None,
+    matches: Annotated[int, typer.Option(min=1, help="Distinct matches over all four pools.")] = 20_000,
+    seed: Annotated[int, typer.Option(help="Another seed, another fortnight.")] = 1,
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep", help="Keep topics, tables and files, and an embedded server until Ctrl-C, to look around."
+        ),
+    ] = False,
+) -> None:
+    """Simulate two weeks on four platforms, have a real worker rate them, and check every number that comes out.
+
+    Late, repeated, contradictory and invalid events are among them, and analyses come up to days after their match.
+    Topics and keys get a prefix of their own, so nothing that is there is touched. Exits 1 if anything is wrong.
+    """
+    console = Console()
+    try:
+        with open_ground(kafka, redis, keep=keep) as ground:
+            problems = asyncio.run(_demo(ground, console, _scenario(matches, seed), keep=keep))
+    except (DemoError, ServerFailedError) as error:
+        fail(str(error))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        fail("Stopped.", 130)
+    if problems:
+        fail(problems[0])
+
+
+def _scenario(matches: int, seed: int) -> Scenario:
+    """Return the fortnight around gammon42's change of formula, or the last one while that is still to come."""
+    start_ms = min(SPANS_CUT_OVER_MS, now_ms() - _FORTNIGHT_MS)
+    return Scenario(seed=seed, matches=matches, start_ms=start_ms, duration_ms=_FORTNIGHT_MS)
+
+
+async def _demo(ground: Ground, console: Console, scenario: Scenario, *, keep: bool) -> list[str]:
+    """Run the demo, show everything, and return what is wrong."""
+    if (task := asyncio.current_task()) is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    began = time.monotonic()
+    pools = parse_pools(packaged("deploy/pools.toml").read_text(encoding="utf-8"))
+    async with own_topics(ground, keep=keep) as topics:
+        console.print(_introduction(ground, scenario, topics), highlight=False)
+        stated, came = await _rate(ground, console, scenario, list(pools))
+        rated_s = time.monotonic() - began
+        async with tables_of(ground.settings, pools) as tables:
+            problems = await _report(console, pools, tables, stated, came)
+        console.print(
+            f"{stated.records:,} events in {rated_s:.0f} s with the worker's start and end, "
+            f"{time.monotonic() - began:.0f} s in all.",
+            highlight=False,
+        )
+        if keep:
+            await _stay(ground, console)
+    return problems
+
+
+def _introduction(ground: Ground, scenario: Scenario, topics: int) -> str:
+    where = f"Kafka at {ground.settings.kafka_bootstrap}"
+    where += " and Redis, embedded" if ground.embedded is not None else ", and Redis as named"
+    return (
+        f"{where}; {topics} topics {ground.settings.topic_prefix}*.\n"
+        f"{scenario.matches:,} matches of two weeks on {', '.join(DEFAULT_POOLS)}, rated by one worker:"
+    )
+
+
+async def _rate(ground: Ground, console: Console, scenario: Scenario, pools: Sequence[str]) -> tuple[Stated, Answers]:
+    stated = Stated()
+    acknowledged = 0
+
+    def sent(chunk: Sequence[Published]) -> None:
+        nonlocal acknowledged
+        acknowledged += len(chunk)
+
+    def records() -> Iterator[Published]:
+        for record in simulate(scenario):
+            stated.add(record)
+            yield record
+
+    async with running_worker(ground) as worker:
+        publishing = asyncio.create_task(send(records(), ground.settings, sent=sent))
+        try:
+            with shown_progress(console) as show:
+                await watch(ground, worker, lambda: acknowledged, publishing, show)
+        finally:
+            publishing.cancel()
+        duplicates = await counted_by_worker(ground)
+    return stated, await answers(ground.settings, pools, duplicates)
+
+
+async def _report(
+    console: Console, pools: dict[str, Pool], tables: dict[str, PoolTables], stated: Stated, came: Answers
+) -> list[str]:
+    places = {name: await tables[name].leaderboard(1, _TOP) for name in pools}
+    show_leaderboards(console, pools, places)
+    show_tallies(console, list(pools), stated, came)
+    await _show_halved(console, pools, tables, came)
+    ratings = await ratings_of(tables, {(event["pool"], event["player_id"]) for event in came.changes})
+    found = audit(came.changes, {name: pool.rules.starting_rating for name, pool in pools.items()}, ratings)
+    console.print(audit_line(found), style="red" if found.difference else "green", highlight=False)
+    problems = differences(stated, came)
+    return [found.difference, *problems] if found.difference else problems
+
+
+async def _show_halved(console: Console, pools: dict[str, Pool], tables: dict[str, PoolTables], came: Answers) -> None:
+    """Explain a match that an analysis halved, if possible one that it halved later."""
+    if not came.halved:
+        return
+    chosen = max(came.halved, key=lambda halved: (halved.late and halved.moved, halved.late))
+    loaded = await tables[chosen.pool].load(Wanted(match_ids=[chosen.match_id]))
+    record = loaded.records.get(chosen.match_id)
+    if record is not None:
+        console.print(as_text(explain(pools[chosen.pool], record, now_ms())), markup=False, highlight=False)
+
+
+async def _stay(ground: Ground, console: Console) -> None:
+    """Tell how to look around, and wait for Ctrl-C where that needs the embedded server."""
+    settings = ground.settings
+    lines = [
+        "To look around, in another terminal:",
+        f"  export RATINGS_KAFKA_BOOTSTRAP={settings.kafka_bootstrap} RATINGS_TOPIC_PREFIX={settings.topic_prefix}",
+        f"  export RATINGS_REDIS_NAMESPACE={settings.redis_namespace} RATINGS_GROUP={settings.group}",
+    ]
+    if ground.embedded is not None:
+        lines.append(f"  export RATINGS_REDIS_URL={ground.embedded.url}")
+    lines += ["  gammon-ratings leaderboard nardeon", f"The worker's log is {ground.directory / 'worker.log'}."]
+    console.print("\n".join(lines), markup=False, highlight=False)
+    if ground.embedded is not None:
+        console.print("Ctrl-C ends the embedded server.")
+        await asyncio.Event().wait()

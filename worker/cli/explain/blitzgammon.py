@@ -1,0 +1,75 @@
+"""A BlitzGammon match in words, as it was rated when it came; what analyses did later is told elsewhere."""
+
+from worker.cli.explain.arithmetic import Arithmetic, Seat, Step, seats
+from worker.cli.words import before_rounding, count, factor
+from worker.ratings.rows import RatedRecord
+from worker.rules.blitzgammon import BlitzGammon
+from worker.rules.match import MatchFinished
+
+
+def explain(rules: BlitzGammon, match: MatchFinished, rated: RatedRecord) -> Arithmetic:  # noqa: ARG001
+    """Return the steps by which a match was rated."""
+    winner, loser = seats(rated)
+    terms, raw = winner.terms, rated.raw_change or 0.0
+    halved: bool = terms["halved"]
+    hundredths = rules.change_hundredths(raw, halved=halved)
+    steps = [
+        Step(
+            "Chances",
+            f"{winner.name} had {winner.before} and {loser.name} {loser.before}, so {winner.name} was expected to win "
+            f"with 1 / (1 + 10^(({loser.before} - {winner.before}) / {terms['divisor']:g})) = "
+            f"{factor(terms['expected'])}.",
+        ),
+        Step("K", _k(rules, winner, loser)),
+        Step(
+            "Full change",
+            f"A match to {count(terms['length'], 'point')}: {terms['length']}^{rules.length_exponent:g} * "
+            f"{factor(terms['k'])} * (1 - {factor(terms['expected'])}) = {before_rounding(raw, 2)}"
+            + ("." if halved else f", rounded to {_points(hundredths)}."),
+        ),
+    ]
+    if halved:
+        steps.append(Step("Halved", half(rules, raw, winner.name)))
+    steps += [
+        Step(winner.id, f"{winner.before} + {_points(hundredths)}, rounded to {winner.after}."),
+        Step(loser.id, f"{loser.before} - {_points(hundredths)}, rounded to {loser.after}.{_floor(rules, loser)}"),
+    ]
+    settled = rules.settle(raw, int(winner.before), int(loser.before), halved=halved)
+    as_set_now = (
+        settled.winner_after == winner.after
+        and settled.loser_after == loser.after
+        and rules.k(winner.before, loser.before) == terms["k"]
+        and rules.raw_change(terms["length"], terms["k"], terms["expected"]) == raw
+    )
+    return Arithmetic("BlitzGammon's rating rule", tuple(steps), as_set_now)
+
+
+def half(rules: BlitzGammon, raw: float, winner_name: str) -> str:
+    """Return why a change counts half, and what that gives."""
+    share = factor(rules.pr_loss_multiplier)
+    return (
+        f"{winner_name} won, but played worse by PR, so the change counts {'half' if share == '0.5' else share}: "
+        f"{before_rounding(raw * rules.pr_loss_multiplier, 2)}, "
+        f"rounded to {_points(rules.change_hundredths(raw, halved=True))}."
+    )
+
+
+def _k(rules: BlitzGammon, winner: Seat, loser: Seat) -> str:
+    free = rules.k_base - rules.k_slope * (winner.before + loser.before) / 2
+    text = (
+        f"{rules.k_base:g} - {rules.k_slope:g} * ({winner.before} + {loser.before}) / 2 = {factor(free)}, "
+        f"within {rules.k_min:g} and {rules.k_max:g}"
+    )
+    k = factor(winner.terms["k"])
+    return f"{text}." if free == winner.terms["k"] else f"{text}: {k}."
+
+
+def _floor(rules: BlitzGammon, loser: Seat) -> str:
+    swallowed: int = loser.terms["floored_by"]
+    if not swallowed:
+        return ""
+    return f" Nobody falls below {rules.floor}, which spared {loser.name} {count(swallowed, 'point')}."
+
+
+def _points(hundredths: int) -> str:
+    return f"{hundredths // 100}.{hundredths % 100:02d}"

@@ -1,0 +1,47 @@
+"""The tables of one pool, opened by a command that only reads."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+import typer
+
+from worker.cli.errors import fail
+from worker.cli.words import shown_id
+from worker.rules.pools import Pool
+from worker.settings import load_settings
+from worker.stream.worker import load_pools, open_tables
+from worker.tables.connect import connect
+from worker.tables.registry import Registry
+from worker.tables.tables import PoolTables
+
+
+class OpenPool(NamedTuple):
+    """A configured pool and its tables."""
+
+    pool: Pool
+    tables: PoolTables
+
+
+@asynccontextmanager
+async def open_pool(name: str) -> AsyncIterator[OpenPool]:
+    """Give the pool of that name as the settings have it; a name that is not configured ends in a sentence."""
+    settings = load_settings()
+    pools = load_pools(settings)
+    if name not in pools:
+        fail(f"There is no pool {shown_id(name)}; the pools are {', '.join(pools)}.")
+    client = connect(settings.redis_url.get_secret_value(), password=settings.redis_secret)
+    try:
+        await Registry(client, settings.redis_namespace).pools()  # refuses tables of another format
+        yield OpenPool(pools[name], open_tables(client, settings, pools)[name])
+    finally:
+        await client.aclose()
+
+
+def readable_id(identifier: str) -> str:
+    """Return an id given on the command line; raise BadParameter for bytes that are not UTF-8, which no id has."""
+    try:
+        identifier.encode()
+    except UnicodeEncodeError:
+        raise typer.BadParameter("the id is not UTF-8") from None
+    return identifier
