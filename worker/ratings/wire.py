@@ -49,37 +49,34 @@ def _changes(pool: str, changes: Changes, instant_ms: int, topic: str) -> list[M
     if "revision" in cause.fields:
         about = f"{about}@{cause.fields['revision']}"
     facts: dict[str, object] = {
+        "pool": pool,
         "cause": {"type": cause.type, **cause.fields},
         "final": changes.settles_by_ms is None,
         "occurred_at": occurred_at,
     }
     if changes.settles_by_ms is not None:
         facts["settles_by"] = format_instant(changes.settles_by_ms)
-    headers = _headers("rating-changed.v1", pool, occurred_at)
-    return [
-        _change(pool, topic, f"{about}/{event_id_part(side.player_id)}", side, facts, headers) for side in changes.sides
-    ]
+    headers = _headers(b"rating-changed.v1", pool, occurred_at)
+    return [_change(topic, f"{about}/{event_id_part(side.player_id)}", side, facts, headers) for side in changes.sides]
 
 
-def _change(
-    pool: str, topic: str, event_id: str, change: Change, facts: dict[str, object], headers: Headers
-) -> Message:
+def _change(topic: str, event_id: str, side: Change, facts: dict[str, object], headers: Headers) -> Message:
+    player_id, seq, before, after, late, rated_games, experience, details = side
     value: dict[str, object] = {
         "event_id": event_id,
-        "pool": pool,
-        "player_id": change.player_id,
-        "seq": change.seq,
-        "before": change.before,
-        "change": change.after - change.before,
-        "after": change.after,
-        "late": change.late,
-        "rated_games": change.rated_games,
+        "player_id": player_id,
+        "seq": seq,
+        "before": before,
+        "change": after - before,
+        "after": after,
+        "late": late,
+        "rated_games": rated_games,
         **facts,
-        "details": change.details,
+        "details": details,
     }
-    if change.experience is not None:
-        value["experience"] = change.experience
-    key = f"{pool}:{change.player_id}".encode()
+    if experience is not None:
+        value["experience"] = experience
+    key = f"{facts['pool']}:{player_id}".encode()
     return Message(topic, key, orjson.dumps(value)[:-1], [("ce_id", event_id.encode()), *headers], True)
 
 
@@ -96,14 +93,14 @@ def _excluded(pool: str, outcome: Outcome, topic: str) -> Message:
         "reason": outcome.excluded_reason,
         "occurred_at": occurred_at,
     }
-    headers = [("ce_id", event_id.encode()), *_headers("match-excluded.v1", pool, occurred_at)]
+    headers = [("ce_id", event_id.encode()), *_headers(b"match-excluded.v1", pool, occurred_at)]
     return Message(topic, f"{pool}:{outcome.match_id}".encode(), orjson.dumps(value), headers)
 
 
-def _headers(event_type: str, pool: str, occurred_at: str) -> Headers:
+def _headers(event_type: bytes, pool: str, occurred_at: str) -> Headers:
     return [
         ("ce_specversion", b"1.0"),
-        ("ce_type", event_type.encode()),
+        ("ce_type", event_type),
         ("ce_source", f"/gammon-ratings/{pool}".encode()),
         ("ce_time", occurred_at.encode()),
         ("content-type", b"application/json"),
@@ -130,6 +127,6 @@ def _letter(letter: Letter) -> Message:
 
 
 def without_body(letter: Message) -> Message:
-    """Return a dead letter that fits any topic: reason and coordinates of the original, which stays where it came in."""
+    """Return a dead letter that fits any topic: reason and coordinates of the original, which stays in its own."""
     kept = [(name, value) for name, value in letter.headers if name in DLT_HEADERS]
     return letter._replace(key=None, value=None, headers=[*kept, ("dlt-body", b"left out: too large")])

@@ -15,7 +15,7 @@ from faust.web.drivers.aiohttp import Web
 from mode import ServiceT
 
 from worker.settings import Settings
-from worker.stream.ending import Exit
+from worker.stream.ending import Exit, is_expected
 from worker.stream.kafka import kafka_client_options
 from worker.stream.transport import BatchConsumer, BatchMessage, BatchTransport, HandThrough
 
@@ -217,7 +217,8 @@ def _add_hooks(app: WorkerApp, assigned: OnPartitions | None, revoked: OnPartiti
             try:
                 await hook(frozenset(TopicPartition(tp.topic, tp.partition) for tp in partitions))
             except Exception as error:
-                _log.exception("hook failed", hook=where)
+                if not is_expected(error):
+                    _log.exception("hook failed", hook=where)
                 app.leave.fail_with(error, where)
                 raise
 

@@ -134,10 +134,6 @@ def _wanted(pool: Pool | None, events: Sequence[Decoded]) -> Wanted:
 
 
 def _check(name: str, partitions: Sequence[Partition], loaded: Loaded, progress: Progress) -> None:
-    if loaded.position < progress.position:
-        raise LostWritesError(
-            f"pool {name}: Redis stands at position {loaded.position}, but had confirmed {progress.position}"
-        )
     for partition in partitions:
         found, believed = loaded.applied.get(partition, 0), progress.applied.get(partition, 0)
         if found < believed:
@@ -145,6 +141,12 @@ def _check(name: str, partitions: Sequence[Partition], loaded: Loaded, progress:
                 f"pool {name}, {partition.topic}/{partition.number}: Redis says offset {found} is next, "
                 f"but it had confirmed {believed}"
             )
+    if loaded.position < progress.position:
+        reached = ", ".join(f"{key.topic}/{key.number} offset {offset}" for key, offset in loaded.applied.items())
+        raise LostWritesError(
+            f"pool {name}: Redis stands at position {loaded.position}, but had confirmed {progress.position}, "
+            f"and says that next is {reached}"
+        )
 
 
 def _settled(event: Decoded, loaded: Loaded) -> bool:

@@ -2,7 +2,11 @@
 
 import asyncio
 
+from worker.settings import SettingsError
+from worker.tables.errors import FormatError
+
 CRASHED = 1
+WRONG_SETTING = 2
 DOES_NOT_FIT = 3
 BUDGET_SPENT = 4
 
@@ -13,6 +17,11 @@ class Fatal(Exception):  # noqa: N818
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+def is_expected(error: BaseException) -> bool:
+    """Return whether the error's own sentence says all there is to say."""
+    return isinstance(error, (Fatal, SettingsError, FormatError))
 
 
 class Exit:
@@ -47,9 +56,11 @@ class Exit:
             self._ordered.set()
 
     def fail_with(self, error: BaseException, where: str) -> None:
-        """End at once because of an exception: with its own code if it is Fatal, else as a crash."""
+        """End at once because of an exception: with its own code if it is expected, else as a crash."""
         if isinstance(error, Fatal):
             self.fail(error.code, str(error))
+        elif isinstance(error, (SettingsError, FormatError)):
+            self.fail(WRONG_SETTING, str(error))
         else:
             self.fail(CRASHED, f"{where} failed: {error!r}")
 

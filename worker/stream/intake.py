@@ -1,10 +1,10 @@
 """What was taken from Kafka and waits for its batch: in order within a partition, by the events' instants across."""
 
 import asyncio
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
 
 from aiokafka import ConsumerRecord
@@ -58,7 +58,7 @@ class Intake:
         async with self._changed:
             await self._changed.wait_for(lambda: self._waiting < self._most_waiting)
             queue = self._queues.setdefault(Partition(delivered.topic, delivered.partition), _Queue())
-            queue.events.extend(decoder.decode(delivery(record)) for record in delivered.records)
+            queue.events.extend([decoder.decode(as_delivery(record)) for record in delivered.records])
             queue.ends.append((delivered.records[-1].offset, delivered))
             self._waiting += len(delivered.records)
             self._changed.notify_all()
@@ -87,18 +87,18 @@ class Intake:
         heads = [(_instant(queue.events[0]), partition) for partition, queue in self._queues.items() if queue.events]
         heapify(heads)
         events: list[Decoded] = []
-        reached: dict[Partition, Reached] = {}
+        taken: dict[Partition, list[Delivery]] = defaultdict(list)
         while heads and len(events) < most:
-            _, partition = heappop(heads)
-            queue = self._queues[partition]
-            event = queue.events.popleft()
+            partition = heads[0][1]
+            waiting = self._queues[partition].events
+            event = waiting.popleft()
             events.append(event)
-            taken = event.delivery
-            before = reached.get(partition, Reached(taken.source.offset, 0, 0))
-            newest_ms = max(before.timestamp_ms, taken.timestamp_ms)
-            reached[partition] = Reached(before.first, taken.source.offset + 1, newest_ms)
-            if queue.events:
-                heappush(heads, (_instant(queue.events[0]), partition))
+            taken[partition].append(event.delivery)
+            if waiting:
+                heapreplace(heads, (_instant(waiting[0]), partition))
+            else:
+                heappop(heads)
+        reached = {partition: _reached(deliveries) for partition, deliveries in taken.items()}
         return Batch(events, reached, self._complete(reached))
 
     def _complete(self, reached: Mapping[Partition, Reached]) -> list[Callable[[], Awaitable[None]]]:
@@ -110,12 +110,17 @@ class Intake:
         return complete
 
 
+def _reached(deliveries: Sequence[Delivery]) -> Reached:
+    newest_ms = max(delivery.timestamp_ms for delivery in deliveries)
+    return Reached(deliveries[0].source.offset, deliveries[-1].source.offset + 1, newest_ms)
+
+
 def _instant(event: Decoded) -> int:
     """Return what a head is merged by; an instant from the future must not hold its partition back."""
     return min(event.instant_ms, event.delivery.timestamp_ms)
 
 
-def delivery(record: ConsumerRecord) -> Delivery:
+def as_delivery(record: ConsumerRecord) -> Delivery:
     """Return what Kafka's client read as a delivery."""
     source = Source(record.topic, record.partition, record.offset)
     return Delivery(source, record.timestamp, record.key, record.value, record.headers)

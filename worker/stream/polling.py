@@ -4,11 +4,11 @@ It leans on private names of faust-streaming 0.15.3 and aiokafka; tests/contract
 """
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from time import monotonic
 from typing import Any, NamedTuple
 
+import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.errors import ConsumerStoppedError, KafkaConnectionError, KafkaError
@@ -17,7 +17,7 @@ from faust.types import TP
 
 from worker.stream.ending import BUDGET_SPENT, Fatal
 
-_log = logging.getLogger(__name__)
+_log = structlog.get_logger(__name__)
 
 # The longest that a partition just read out waits for the broker to end a fetch begun without it.
 _FETCH_MAX_WAIT_MS = 100
@@ -60,7 +60,7 @@ class QuotaThread(AIOKafkaConsumerThread):
                 await consumer.stop()
                 if monotonic() > deadline:
                     raise Fatal(BUDGET_SPENT, f"Kafka did not answer for {self._retry_s:g} s: {error}") from error
-                _log.warning("Kafka does not answer; trying again: %s", error)
+                _log.warning("trying again", step="Connecting to Kafka", error=str(error))
                 await self.sleep(_CONNECT_AGAIN_S)
             else:
                 self.time_started = monotonic()
@@ -73,7 +73,7 @@ class QuotaThread(AIOKafkaConsumerThread):
 
     def on_crash(self, msg: str, *fmt: Any, **_kwargs: Any) -> None:
         """Log a crash of the thread (Faust prints it)."""
-        _log.error(msg.format(*fmt), exc_info=True)
+        _log.exception("consumer thread crashed", error=msg.format(*fmt))
 
     def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:  # noqa: ARG002
         conf = self.app.conf
@@ -126,9 +126,12 @@ class QuotaThread(AIOKafkaConsumerThread):
             return {}
         assignment = self.assignment_in_force
         taken: dict[TP, Taken] = {}
-        for tp in [tp for tp in fetcher._records if tp in active]:
+        ready = [tp for tp in fetcher._records if tp in active]
+        # One poll is about one batch, with a share of every partition, so that heads of the same time meet in it.
+        share = max(1, self._quota // max(1, len(ready)))
+        for tp in ready:
             try:
-                found = await fetcher.fetched_records([tp], max_records=self._quota)
+                found = await fetcher.fetched_records([tp], max_records=share)
             except KafkaError:
                 # What was taken before must not be lost; the broker gives the same error again.
                 if taken:

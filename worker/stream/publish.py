@@ -71,9 +71,7 @@ class Publisher:
         """
         if self._broken:
             await self._restart()
-        lanes: dict[Lane, list[Message]] = defaultdict(list)
-        for message in messages:
-            lanes[message.topic, await self._partition(message)].append(message)
+        lanes = await self._by_partition(messages)
         sends = (self._send(lane, queue) for lane, queue in lanes.items())
         results = await asyncio.gather(*sends, return_exceptions=True)
         for (lane, queue), result in zip(lanes.items(), results, strict=True):
@@ -91,12 +89,21 @@ class Publisher:
         await self.stop()
         await self.start()
 
-    async def _partition(self, message: Message) -> int:
-        partitions = await self._producer.partitions_for(message.topic)
-        if message.key is None:
-            self._unkeyed += 1
-            return self._unkeyed % len(partitions)
-        return _hash(message.key) % len(partitions)
+    async def _by_partition(self, messages: Sequence[Message]) -> dict[Lane, list[Message]]:
+        counts: dict[str, int] = {}
+        lanes: dict[Lane, list[Message]] = defaultdict(list)
+        for message in messages:
+            topic = message.topic
+            if topic not in counts:
+                counts[topic] = len(await self._producer.partitions_for(topic))
+            lanes[topic, self._hash(message.key) % counts[topic]].append(message)
+        return lanes
+
+    def _hash(self, key: bytes | None) -> int:
+        if key is not None:
+            return _murmur2(key)
+        self._unkeyed += 1
+        return self._unkeyed
 
     async def _send(self, lane: Lane, messages: Sequence[Message]) -> None:
         batch = self._producer.create_batch()
@@ -128,5 +135,5 @@ def _append(batch: Any, message: Message) -> bool:
 
 
 @lru_cache(maxsize=200_000)
-def _hash(key: bytes) -> int:
+def _murmur2(key: bytes) -> int:
     return int(murmur2(key)) & 0x7FFFFFFF

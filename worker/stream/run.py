@@ -14,7 +14,7 @@ from mode.threads import WorkerThread
 
 from worker.settings import Settings
 from worker.stream.app import WorkerApp
-from worker.stream.ending import CRASHED, Exit
+from worker.stream.ending import CRASHED, Exit, is_expected
 
 _log = structlog.get_logger(__name__)
 
@@ -95,7 +95,8 @@ async def _start(app: WorkerApp) -> None:
     try:
         await app.start()
     except Exception as error:
-        _log.exception("start failed")
+        if not is_expected(error):
+            _log.exception("start failed")
         app.leave.fail_with(error, "The start")
 
 

@@ -139,8 +139,8 @@ class BatchConsumer(driver.Consumer):
     def on_buffer_full(self, tp: TP) -> None:
         """Go on: the conductor waits at a full queue, whereas Faust's way is to sleep a second with nothing active."""
 
-    def verify_event_path(self, now: float, tp: TP) -> None:
-        """Look for nothing: Faust's detector takes a quiet topic for a stuck one."""
+    async def verify_all_partitions_active(self) -> None:
+        """Look for nothing: Faust's detector takes a quiet topic for a stuck one, and dies of a thread not yet up."""
 
     async def _commit_acknowledged(self) -> None:
         # Twice, because a commit that finds another under way only waits for that one.

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from typing import TypeVar
 
@@ -41,7 +41,6 @@ T = TypeVar("T")
 
 LAG_EVERY_S = 5.0
 PRUNE_EVERY_S = 600.0
-CANCEL_AGAIN_S = 0.05
 
 
 def load_pools(settings: Settings) -> dict[str, Pool]:
@@ -81,6 +80,7 @@ class _Worker(mode.Service):
         self._health = Health()
         self._metrics = Metrics()
         self._partitions: list[Partition] = []
+        self._running: list[asyncio.Task[None]] = []
         self._first_input = Partition(settings.topic(INPUTS[0]), 0)
         self._intake = Intake(
             {settings.topic(name): Decoder(name, pools) for name in INPUTS}, most_waiting=2 * settings.batch_max
@@ -126,7 +126,7 @@ class _Worker(mode.Service):
     async def on_stop(self) -> None:
         """End the lane and disconnect."""
         running = set(self._running)
-        while running:  # again and again, since asyncio.wait_for, inside redis, may swallow one cancellation (Python 3.11)
+        while running:  # wait_for of Python 3.11, inside the Redis client, may swallow a cancellation
             for task in running:
                 task.cancel()
             _, running = await asyncio.wait(running, timeout=0.1)
@@ -187,12 +187,3 @@ class _Worker(mode.Service):
 
     async def _retried(self, what: str, call: Callable[[], Awaitable[T]]) -> T:
         return await retried(what, call, self._settings.retry_s, self._health)
-
-
-async def _end(tasks: Iterable["asyncio.Task[None]"]) -> None:
-    """Cancel tasks until they are done: `wait_for` of Python 3.11, in the Redis client, may swallow a cancellation."""
-    pending = {task for task in tasks if not task.done()}
-    while pending:
-        for task in pending:
-            task.cancel()
-        _, pending = await asyncio.wait(pending, timeout=CANCEL_AGAIN_S)

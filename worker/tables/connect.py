@@ -42,9 +42,7 @@ def connect(url: str, *, password: str | None = None) -> RedisClient:
     connection_class = _SecureConnection if target.tls else _PlainConnection
     options = _node(target)
     options.pop("ssl", None)
-    pool = ConnectionPool(
-        connection_class=connection_class, host=host, port=port, db=target.db, **login, **options
-    )
+    pool = ConnectionPool(connection_class=connection_class, host=host, port=port, db=target.db, **login, **options)
     return Redis.from_pool(pool)
 
 

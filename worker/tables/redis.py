@@ -115,7 +115,7 @@ class RedisTables:
             str(cause.source),
             outcome.instant_ms,
             outcome.changes is not None,
-            ("m" + outcome.match_id, *("p" + player_id for player_id in outcome.players)),
+            ["m" + outcome.match_id, *["p" + player_id for player_id in outcome.players]],
             [
                 (
                     player_id,
@@ -128,7 +128,7 @@ class RedisTables:
             *_pack_record(outcome, blobs),
             *_pack_parked(outcome, blobs),
             windows,
-            list({replaces.last_source for _, _, replaces in outcome.rows if replaces is not None}),
+            [replaces.last_source for _, _, replaces in outcome.rows if replaces is not None],
             blobs.add(pack_messages(cause.messages)) if cause.messages else 0,
         )
 
