@@ -149,7 +149,7 @@ class TestIds:
 class TestTheLeaderboard:
     @staticmethod
     def test_is_by_rating_and_ties_by_the_bytes_of_the_id(store):
-        ratings = {"zoe": 1500, "\u00e9": 1200, "a": 1200, "B": 1200, "neg": -20, "tiny": 1e-7, "zero": 0, "min": -21}
+        ratings = {"zoe": 1500, "\u00e9": 1200, "a": 1200, "B": 1200, "neg": -20, "z tiny": 1e-7, "a zero": 0, "min": -21}
 
         async def body(here, there):
             for player_id, rating in ratings.items():

@@ -65,7 +65,7 @@ def test_a_batch_is_of_one_partition_and_no_larger_than_the_quota(
         lane = NotingLane()
         async with running(app_for(lane, settings(kafka.bootstrap, topic_prefix, batch_max=70))):
             await lane.until_records(2_000)
-        assert max(len(batch.records) for batch in lane.batches) == 70
+        assert 1 < max(len(batch.records) for batch in lane.batches) <= 70
         for batch in lane.batches:
             assert {(record.topic, record.partition) for record in batch.records} == {(batch.topic, batch.partition)}
 
@@ -283,15 +283,17 @@ def test_records_wait_for_what_a_new_assignment_needs_first(
 
         app = create_app(settings(kafka.bootstrap, topic_prefix), take, assigned=assigned)
         start = asyncio.create_task(app.start())
-        await until(lambda: bool(order), "an assignment")
-        fetched_by = time.monotonic() + 1
-        await until(lambda: time.monotonic() > fetched_by, "records to be fetched")
-        assert order == ["assigned 4"]
-        assert not app.is_consuming
-        ready.set()
-        await until(lambda: "batch" in order, "a batch")
-        await app.stop()
-        await start
+        try:
+            await until(lambda: bool(order), "an assignment")
+            fetched_by = time.monotonic() + 1
+            await until(lambda: time.monotonic() > fetched_by, "records to be fetched")
+            assert order == ["assigned 4"]
+            assert not app.is_consuming
+            ready.set()
+            await until(lambda: "batch" in order, "a batch")
+        finally:
+            await app.stop()
+            await start
         assert order == ["assigned 4", "ready", "batch"]
 
     run(test)

@@ -36,9 +36,9 @@ def leaderboard(
         typer.echo(f"Nobody is on the leaderboard of {pool} yet.")
 
 
-def table(pool: Pool, places: Sequence[Standings], *, marked: str | None = None, title: str | None = None) -> Table:
+def table(pool: Pool, places: Sequence[Standings], *, marked: str | None = None) -> Table:
     """Return these places of a pool's leaderboard as they are shown, one player in bold."""
-    shown = Table("", "player", title=title or f"{pool.name} ({pool.rules.name})")
+    shown = Table("", "player", title=pool.name)
     for heading in ("rating", "rated games", *(["experience"] if pool.rules.has_experience else [])):
         shown.add_column(heading, justify="right")
     for rank, player_id, row in places:

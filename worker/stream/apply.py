@@ -1,7 +1,9 @@
 """Load, decide, commit: what a batch does to one pool."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from worker.ratings.decide import decide
@@ -19,20 +21,21 @@ from worker.tables.errors import LostWritesError
 from worker.tables.tables import Cause, Loaded, Partition, PoolTables, Stored, Wanted
 
 
-class Applied(NamedTuple):
-    """What a batch did to one pool: what to publish, in order, and which outbox entries that settles.
+@dataclass(slots=True)
+class Applied:
+    """What a batch did to one pool, as far as it has come: what to publish, in order, and which entries that settles.
 
     `outcomes` are those decided now, `repeated` counts events answered by an earlier run, `skipped` those settled
-    before, `conflicts` those that had to be decided again. `position` is the pool's highest afterwards.
+    before, `conflicts` those that had to be decided again. `position` is the highest that the pool was seen at.
     """
 
-    messages: list[Message]
-    sources: list[Source]
-    outcomes: list[tuple[Source, Outcome]]
-    repeated: int
-    skipped: int
-    conflicts: int
     position: int
+    messages: list[Message] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+    outcomes: list[tuple[Source, Outcome]] = field(default_factory=list)
+    repeated: int = 0
+    skipped: int = 0
+    conflicts: int = 0
 
 
 class Progress(NamedTuple):
@@ -51,6 +54,8 @@ class Target(NamedTuple):
     topic_prefix: str
 
 
+TURN = 50
+"""After how many decisions the event loop gets a turn."""
 Stage = Callable[[str], AbstractContextManager[None]]
 
 
@@ -59,54 +64,107 @@ def untimed(_name: str) -> AbstractContextManager[None]:
     return nullcontext()
 
 
+class Decided(NamedTuple):
+    """A pool's part of a batch, decided and not yet committed.
+
+    `causes` are the events decided now; `answered` those that an earlier run has committed and `stored` what is to be
+    published for them and for what they rest on; `skipped` counts those that were settled before.
+    """
+
+    events: Sequence[Decoded]
+    causes: Sequence[Cause]
+    answered: Sequence[Source]
+    stored: Sequence[Stored]
+    skipped: int
+    position: int
+
+
 async def apply(target: Target, events: Sequence[Decoded], progress: Progress, stage: Stage = untimed) -> Applied:
-    """Apply one pool's part of a batch, timing its stages `load`, `decide` and `commit`.
+    """Load, decide and commit one pool's part of a batch, timing each as a stage of that name.
 
     Raises LostWritesError where the tables are behind what they had confirmed.
     """
-    tables = target.tables
-    done = Applied([], [], [], 0, 0, 0, progress.position)
-    waiting = list(events)
-    while waiting:
-        wanted = _wanted(target.pool, waiting)
-        with stage("load"):
-            loaded = await tables.load(wanted)
-        _check(target.name, wanted.partitions, loaded, progress)
-        fresh = [event for event in waiting if not _settled(event, loaded)]
-        stored = {entry.source for entry in loaded.outbox}
-        undecided = [event for event in fresh if event.delivery.source not in stored]
-        _publish_stored(done, loaded.outbox)
-        own = [event.delivery.source for event in fresh if event.delivery.source in stored]
-        done.sources.extend(own)
-        with stage("decide"):
-            causes = _decide(target, undecided, loaded)
-        with stage("commit"):
-            committed = await tables.commit(causes)
-        _publish_stored(done, committed.rests_on)
-        stale = set()
-        position = loaded.position
-        for cause, given in zip(causes, committed.positions, strict=True):
-            if given is None:
-                stale.add(cause.source)
+    loaded = await load(target, events, progress, stage)
+    return await commit(target, await decide_all(target, events, loaded, None, stage), progress, stage)
+
+
+async def load(target: Target, events: Sequence[Decoded], progress: Progress, stage: Stage = untimed) -> Loaded:
+    """Return all that the events need to be decided. Raises LostWritesError as `apply` does."""
+    wanted = _wanted(target.pool, events)
+    with stage("load"):
+        loaded = await target.tables.load(wanted)
+    _check(target.name, wanted.partitions, loaded, progress)
+    return loaded
+
+
+async def decide_all(
+    target: Target, events: Sequence[Decoded], loaded: Loaded, before: Decided | None, stage: Stage = untimed
+) -> Decided:
+    """Decide the events in order, on what was loaded and on top of `before`, which is not in what was loaded.
+
+    If any cause of `before` turns out stale, this has to be done anew, on what is loaded then.
+    """
+    fresh = [event for event in events if not _settled(event, loaded)]
+    stored = {entry.source for entry in loaded.outbox}
+    answered = [event.delivery.source for event in fresh if event.delivery.source in stored]
+    state = State(loaded.rows, loaded.records, loaded.parked, loaded.games, loaded.horizon_ms)
+    for cause in before.causes if before is not None else ():
+        state.apply(cause.outcome)
+    rules = target.pool.rules if target.pool is not None else None
+    causes: list[Cause] = []
+    with stage("decide"):
+        for event in fresh:
+            if event.delivery.source in stored:
                 continue
-            position = max(position, given)
-            done.outcomes.append((cause.source, cause.outcome))
-            done.messages.extend(complete(message, given) for message in cause.messages)
-            if cause.messages:
-                done.sources.append(cause.source)
-        done = done._replace(
-            repeated=done.repeated + len(own),
-            skipped=done.skipped + len(waiting) - len(fresh),
-            conflicts=done.conflicts + len(stale),
-            position=max(done.position, position),
-        )
-        waiting = [event for event in undecided if event.delivery.source in stale]
-    return done
+            outcome = _outcome(rules, event, state)
+            answers = messages(target.name, outcome, target.topic_prefix)
+            causes.append(Cause(event.delivery.source, outcome, answers))
+            if len(causes) % TURN == 0:
+                await asyncio.sleep(0)  # what is under way to Redis and Kafka must not wait for the whole batch
+    return Decided(events, causes, answered, loaded.outbox, len(events) - len(fresh), loaded.position)
 
 
-def _publish_stored(done: Applied, entries: Sequence[Stored]) -> None:
+async def commit(target: Target, decided: Decided, progress: Progress, stage: Stage = untimed) -> Applied:
+    """Commit what was decided; what comes back stale is loaded and decided again, until nothing does."""
+    done = Applied(progress.position)
+    while True:
+        done.position = max(done.position, decided.position)
+        done.repeated += len(decided.answered)
+        done.skipped += decided.skipped
+        done.sources.extend(decided.answered)
+        _add(done, decided.stored)
+        with stage("commit"):
+            stale = await _commit_once(target.tables, decided.causes, done)
+        if not stale:
+            return done
+        done.conflicts += len(stale)
+        events = [event for event in decided.events if event.delivery.source in stale]
+        loaded = await load(target, events, progress, stage)
+        decided = await decide_all(target, events, loaded, None, stage)
+
+
+def _add(done: Applied, entries: Sequence[Stored]) -> None:
     for entry in entries:
         done.messages.extend(entry.messages)
+
+
+async def _commit_once(tables: PoolTables, causes: Sequence[Cause], done: Applied) -> set[Source]:
+    """Commit, add what was written to `done`, and return the sources of what was stale."""
+    if not causes:
+        return set()
+    committed = await tables.commit(causes)
+    _add(done, committed.rests_on)
+    stale = set()
+    for cause, position in zip(causes, committed.positions, strict=True):
+        if position is None:
+            stale.add(cause.source)
+            continue
+        done.position = max(done.position, position)
+        done.outcomes.append((cause.source, cause.outcome))
+        if cause.messages:
+            done.messages.extend([complete(message, position) for message in cause.messages])
+            done.sources.append(cause.source)
+    return stale
 
 
 def _wanted(pool: Pool | None, events: Sequence[Decoded]) -> Wanted:
@@ -152,16 +210,6 @@ def _check(name: str, partitions: Sequence[Partition], loaded: Loaded, progress:
 def _settled(event: Decoded, loaded: Loaded) -> bool:
     source = event.delivery.source
     return source.offset < loaded.applied.get(Partition(source.topic, source.partition), 0)
-
-
-def _decide(target: Target, events: Sequence[Decoded], loaded: Loaded) -> list[Cause]:
-    rules = target.pool.rules if target.pool is not None else None
-    state = State(loaded.rows, loaded.records, loaded.parked, loaded.games, loaded.horizon_ms)
-    causes = []
-    for event in events:
-        outcome = _outcome(rules, event, state)
-        causes.append(Cause(event.delivery.source, outcome, messages(target.name, outcome, target.topic_prefix)))
-    return causes
 
 
 def _outcome(rules: Ruleset | None, decoded: Decoded, state: State) -> Outcome:

@@ -63,9 +63,11 @@ class Intake:
             self._waiting += len(delivered.records)
             self._changed.notify_all()
 
-    async def next_batch(self, most: int) -> Batch:
-        """Return what waits, up to `most` events, as soon as there is any."""
+    async def next_batch(self, most: int, *, wait: bool = True) -> Batch | None:
+        """Return what waits, up to `most` events; without `wait` None if there is nothing, else as soon as there is."""
         async with self._changed:
+            if not wait and not self._waiting:
+                return None
             await self._changed.wait_for(lambda: self._waiting > 0)
             batch = self._merge(most)
             self._waiting -= len(batch.events)

@@ -5,7 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import structlog
 
@@ -13,10 +13,10 @@ from worker.ratings.delivery import Source
 from worker.ratings.wire import Message
 from worker.rules.pools import Pool
 from worker.settings import Settings
-from worker.stream.apply import Applied, Progress, Target, apply
+from worker.stream.apply import Applied, Decided, Progress, Target, apply, commit, decide_all, load
 from worker.stream.decode import Decoded
 from worker.stream.ending import BUDGET_SPENT, DOES_NOT_FIT, Exit, Fatal
-from worker.stream.fit import check_gap
+from worker.stream.fit import ADVICE, check_gap
 from worker.stream.health import Health
 from worker.stream.intake import Batch, Intake
 from worker.stream.metrics import Metrics
@@ -25,7 +25,7 @@ from worker.stream.publish import Publisher
 from worker.stream.record import record
 from worker.stream.retry import retried
 from worker.tables.errors import LostWritesError
-from worker.tables.tables import Marker, Partition, PoolTables
+from worker.tables.tables import Loaded, Marker, Partition, PoolTables
 
 log = structlog.get_logger()
 
@@ -37,16 +37,26 @@ UNPOOLED = "-"
 """Where dead letters are kept that name no configured pool; no pool can have this name."""
 
 
+class _Prepared(NamedTuple):
+    """A batch that is decided and not yet committed, pool by pool."""
+
+    batch: Batch
+    parts: Mapping[str, Decided]
+
+
 class Lane:
     """The way of one batch, in this order:
 
     1. take what waits, merged by the events' instants;
-    2. load, decide and commit it, pool by pool (`apply`), while the batch before it is being published;
-    3. publish its answers, in order, and wait until Kafka has confirmed every one;
-    4. settle: take them out of the outbox and move the markers, in every pool;
-    5. acknowledge to Faust.
+    2. load, pool by pool, what it needs; only then the batch before it is committed, so that its effects are not in it;
+    3. decide, on what was loaded and on top of the batch before;
+    4. commit, once that of the batch before is done; what it found stale is decided again, and so is what was on top;
+    5. publish its answers, in order, and wait until Kafka has confirmed every one;
+    6. settle: take them out of the outbox and move the markers, in every pool;
+    7. acknowledge to Faust.
 
-    Steps 3 to 5 of one batch are over before those of the next begin. `tables` has every pool, and UNPOOLED.
+    Commits come one after the other, and so do steps 5 to 7: those of one batch are over before the next one's begin.
+    `tables` has every pool, and UNPOOLED.
     """
 
     def __init__(
@@ -62,8 +72,10 @@ class Lane:
         leave: Exit,
     ) -> None:
         self._settings = settings
-        self._pools = pools
         self._tables = tables
+        self._targets = {
+            name: Target(name, pools.get(name), table, settings.topic_prefix) for name, table in tables.items()
+        }
         self._intake = intake
         self._publisher = publisher
         self._offsets = offsets
@@ -84,16 +96,23 @@ class Lane:
 
     async def run(self) -> None:
         """Work until cancelled; whatever goes wrong for good ends the process through `leave`."""
+        prepared: _Prepared | None = None
         finishing: asyncio.Task[None] | None = None
         try:
             while True:
-                batch = await self._intake.next_batch(self._settings.batch_max)
-                await self._look_for_gaps(batch)
-                applied = await self._apply(batch)
-                if finishing is not None:
-                    await finishing
-                finishing = asyncio.create_task(self._finish(batch, applied))
-                finishing.add_done_callback(self._look)
+                batch = await self._intake.next_batch(self._settings.batch_max, wait=prepared is None)
+                parts = await self._load(batch) if batch is not None else {}
+                committing = asyncio.create_task(self._commit(prepared)) if prepared is not None else None
+                following = await self._decide(batch, parts, prepared) if batch is not None else None
+                if prepared is not None and committing is not None:
+                    applied = await committing
+                    if following is not None:
+                        following = await self._decide_again(following, applied)
+                    if finishing is not None:
+                        await finishing
+                    finishing = asyncio.create_task(self._finish(prepared.batch, applied))
+                    finishing.add_done_callback(self._look)
+                prepared = following
         except Exception as error:
             self._fail(error)
 
@@ -103,8 +122,7 @@ class Lane:
 
     def _fail(self, error: BaseException) -> None:
         if isinstance(error, LostWritesError):
-            message = f"{error}. Redis lost writes; nothing more is rated on it: see 'When state and log do not fit' in the README"
-            error = Fatal(DOES_NOT_FIT, message)
+            error = Fatal(DOES_NOT_FIT, f"{error}: Redis has lost writes. {ADVICE}")
         if not self._leave.failed and not isinstance(error, Fatal):
             log.error("the lane failed", exc_info=error)
         self._leave.fail_with(error, "The lane")
@@ -117,27 +135,64 @@ class Lane:
                 await self._retried("Looking for deleted records", gap)
             self._expected[partition] = max(expected, reached.offset)
 
-    async def _apply(self, batch: Batch) -> dict[str, Applied]:
+    async def _load(self, batch: Batch) -> dict[str, tuple[Sequence[Decoded], Loaded]]:
+        await self._look_for_gaps(batch)
         self._metrics.batch_size.observe(len(batch.events))
-        parts: dict[str, list[Decoded]] = defaultdict(list)
+        events: dict[str, list[Decoded]] = defaultdict(list)
         for event in batch.events:
-            parts[event.pool or UNPOOLED].append(event)
-        results = await asyncio.gather(*(self._apply_pool(name, events) for name, events in parts.items()))
-        return dict(zip(parts, results, strict=True))
+            events[event.pool or UNPOOLED].append(event)
+        loaded = await asyncio.gather(*(self._load_pool(name, part) for name, part in events.items()))
+        return {name: (part, found) for (name, part), found in zip(events.items(), loaded, strict=True)}
 
-    async def _apply_pool(self, name: str, events: Sequence[Decoded]) -> Applied:
-        applied = await self._retried(
-            f"Applying to pool {name}",
-            partial(
-                apply,
-                Target(name, self._pools.get(name), self._tables[name], self._settings.topic_prefix),
-                events,
-                Progress(self._position[name], dict(self._applied[name])),  # settling moves it while Redis is read
-                self._metrics.stage,
-            ),
-        )
+    async def _load_pool(self, name: str, events: Sequence[Decoded]) -> Loaded:
+        call = partial(load, self._targets[name], events, self._progress(name), self._metrics.stage)
+        return await self._retried(f"Loading from pool {name}", call)
+
+    async def _decide(
+        self, batch: Batch, parts: Mapping[str, tuple[Sequence[Decoded], Loaded]], before: _Prepared | None
+    ) -> _Prepared:
+        decided = {}
+        for name, (events, loaded) in parts.items():
+            under = before.parts.get(name) if before is not None else None
+            decided[name] = await decide_all(self._targets[name], events, loaded, under, self._metrics.stage)
+        return _Prepared(batch, decided)
+
+    async def _decide_again(self, following: _Prepared, applied: Mapping[str, Applied]) -> _Prepared:
+        """Decide anew in pools where the batch before did not become what this one was decided on top of."""
+        parts = {}
+        for name, decided in following.parts.items():
+            parts[name] = decided
+            if name in applied and applied[name].conflicts:
+                loaded = await self._load_pool(name, decided.events)
+                target, stage = self._targets[name], self._metrics.stage
+                parts[name] = await decide_all(target, decided.events, loaded, None, stage)
+        return _Prepared(following.batch, parts)
+
+    async def _commit(self, prepared: _Prepared) -> dict[str, Applied]:
+        parts = prepared.parts.items()
+        applied = await asyncio.gather(*(self._commit_pool(name, decided) for name, decided in parts))
+        return dict(zip(prepared.parts, applied, strict=True))
+
+    async def _commit_pool(self, name: str, decided: Decided) -> Applied:
+        target, progress, stage = self._targets[name], self._progress(name), self._metrics.stage
+        is_first = True
+
+        async def call() -> Applied:
+            nonlocal is_first
+            if is_first:
+                is_first = False
+                return await commit(target, decided, progress, stage)
+            # Nobody knows whether a commit that failed was carried out: what it wrote is found in the outbox.
+            again = await apply(target, decided.events, progress, stage)
+            again.conflicts = max(1, again.conflicts)
+            return again
+
+        applied = await self._retried(f"Committing to pool {name}", call)
         self._position[name] = applied.position
         return applied
+
+    def _progress(self, name: str) -> Progress:
+        return Progress(self._position[name], self._applied[name])
 
     async def _finish(self, batch: Batch, applied: Mapping[str, Applied]) -> None:
         messages = [message for part in applied.values() for message in part.messages]

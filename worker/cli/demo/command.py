@@ -1,9 +1,11 @@
 """`gammon-ratings demo`: a fortnight on four platforms, rated by a real worker, and audited."""
 
 import asyncio
+import contextlib
+import logging
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -24,10 +26,12 @@ from worker.cli.simulation.presets import SPANS_CUT_OVER_MS
 from worker.cli.simulation.sending import now_ms, send
 from worker.files import packaged
 from worker.rules.pools import Pool, parse_pools
+from worker.stream.lane import UNPOOLED
 from worker.tables.tables import PoolTables, Wanted
 
 _FORTNIGHT_MS = 14 * DAY_MS
 _TOP = 10
+_STOP_S = 10.0
 
 
 def demo(
@@ -49,12 +53,15 @@ def demo(
     Late, repeated, contradictory and invalid events are among them, and analyses come up to days after their match.
     Topics and keys get a prefix of their own, so nothing that is there is touched. Exits 1 if anything is wrong.
     """
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # what it could not mend ends in a sentence of ours
     console = Console()
     try:
         with open_ground(kafka, redis, keep=keep) as ground:
             problems = asyncio.run(_demo(ground, console, _scenario(matches, seed), keep=keep))
-    except (DemoError, ServerFailedError) as error:
+    except DemoError as error:
         fail(str(error))
+    except ServerFailedError as error:
+        fail(f"The embedded server did not start: {error}. With --kafka and --redis the demo uses servers of yours.")
     except (KeyboardInterrupt, asyncio.CancelledError):
         fail("Stopped.", 130)
     if problems:
@@ -75,9 +82,9 @@ async def _demo(ground: Ground, console: Console, scenario: Scenario, *, keep: b
     pools = parse_pools(packaged("deploy/pools.toml").read_text(encoding="utf-8"))
     async with own_topics(ground, keep=keep) as topics:
         console.print(_introduction(ground, scenario, topics), highlight=False)
-        stated, came = await _rate(ground, console, scenario, list(pools))
-        rated_s = time.monotonic() - began
         async with tables_of(ground.settings, pools) as tables:
+            stated, came = await _rate(ground, console, scenario, tables)
+            rated_s = time.monotonic() - began
             problems = await _report(console, pools, tables, stated, came)
         console.print(
             f"{stated.records:,} events in {rated_s:.0f} s with the worker's start and end, "
@@ -90,15 +97,18 @@ async def _demo(ground: Ground, console: Console, scenario: Scenario, *, keep: b
 
 
 def _introduction(ground: Ground, scenario: Scenario, topics: int) -> str:
-    where = f"Kafka at {ground.settings.kafka_bootstrap}"
-    where += " and Redis, embedded" if ground.embedded is not None else ", and Redis as named"
+    settings, embedded = ground.settings, ground.embedded
+    kafka = "Embedded Kafka" if embedded and embedded.bootstrap == settings.kafka_bootstrap else "Kafka"
+    redis = "embedded Redis" if embedded and embedded.url == settings.redis_url.get_secret_value() else "Redis as named"
     return (
-        f"{where}; {topics} topics {ground.settings.topic_prefix}*.\n"
+        f"{kafka} at {settings.kafka_bootstrap}, {redis}; {topics} topics {settings.topic_prefix}*.\n"
         f"{scenario.matches:,} matches of two weeks on {', '.join(DEFAULT_POOLS)}, rated by one worker:"
     )
 
 
-async def _rate(ground: Ground, console: Console, scenario: Scenario, pools: Sequence[str]) -> tuple[Stated, Answers]:
+async def _rate(
+    ground: Ground, console: Console, scenario: Scenario, tables: Mapping[str, PoolTables]
+) -> tuple[Stated, Answers]:
     stated = Stated()
     acknowledged = 0
 
@@ -115,11 +125,12 @@ async def _rate(ground: Ground, console: Console, scenario: Scenario, pools: Seq
         publishing = asyncio.create_task(send(records(), ground.settings, sent=sent))
         try:
             with shown_progress(console) as show:
-                await watch(ground, worker, lambda: acknowledged, publishing, show)
+                await watch(ground, worker, tables[UNPOOLED], lambda: acknowledged, publishing, show)
         finally:
             publishing.cancel()
+            await asyncio.wait({publishing}, timeout=_STOP_S)
         duplicates = await counted_by_worker(ground)
-    return stated, await answers(ground.settings, pools, duplicates)
+    return stated, await answers(ground.settings, tables, duplicates)
 
 
 async def _report(
@@ -131,20 +142,24 @@ async def _report(
     await _show_halved(console, pools, tables, came)
     ratings = await ratings_of(tables, {(event["pool"], event["player_id"]) for event in came.changes})
     found = audit(came.changes, {name: pool.rules.starting_rating for name, pool in pools.items()}, ratings)
-    console.print(audit_line(found), style="red" if found.difference else "green", highlight=False)
+    colour = "red" if found.difference else "green"
+    console.print(audit_line(found), style=colour, markup=False, highlight=False, soft_wrap=True)
     problems = differences(stated, came)
     return [found.difference, *problems] if found.difference else problems
 
 
 async def _show_halved(console: Console, pools: dict[str, Pool], tables: dict[str, PoolTables], came: Answers) -> None:
-    """Explain a match that an analysis halved, if possible one that it halved later."""
+    """Explain a match that an analysis halved, if possible the last one that had been rated in full before."""
     if not came.halved:
         return
-    chosen = max(came.halved, key=lambda halved: (halved.late and halved.moved, halved.late))
+    chosen = max(reversed(came.halved), key=lambda halved: (halved.late and halved.moved, halved.late))
     loaded = await tables[chosen.pool].load(Wanted(match_ids=[chosen.match_id]))
     record = loaded.records.get(chosen.match_id)
     if record is not None:
-        console.print(as_text(explain(pools[chosen.pool], record, now_ms())), markup=False, highlight=False)
+        text = as_text(explain(pools[chosen.pool], record, now_ms()))
+        console.print(
+            f"\nOne match explained:\n{text}\n", markup=False, highlight=False, soft_wrap=not console.is_terminal
+        )
 
 
 async def _stay(ground: Ground, console: Console) -> None:
@@ -158,7 +173,8 @@ async def _stay(ground: Ground, console: Console) -> None:
     if ground.embedded is not None:
         lines.append(f"  export RATINGS_REDIS_URL={ground.embedded.url}")
     lines += ["  gammon-ratings leaderboard nardeon", f"The worker's log is {ground.directory / 'worker.log'}."]
-    console.print("\n".join(lines), markup=False, highlight=False)
+    console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
     if ground.embedded is not None:
         console.print("Ctrl-C ends the embedded server.")
-        await asyncio.Event().wait()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()

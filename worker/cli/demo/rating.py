@@ -9,13 +9,14 @@ from contextlib import asynccontextmanager
 from http.client import HTTPConnection
 from typing import NamedTuple
 
+from aiokafka.errors import KafkaError
 from prometheus_client.parser import text_string_to_metric_families
 
 from worker.cli.demo.ground import Ground
 from worker.cli.demo.process import ServerProcess
 from worker.stream.app import INPUTS
 from worker.stream.offsets import Offsets
-from worker.tables.tables import Partition
+from worker.tables.tables import Partition, PoolTables
 
 _LOOK_S = 0.3
 _NO_PROGRESS_S = 60.0
@@ -27,7 +28,7 @@ class DemoError(Exception):
 
 
 class Progress(NamedTuple):
-    """How far things are: records published and answered (committed by the worker's group), changes published."""
+    """How far things are: records published, and those answered; changes published."""
 
     published: int
     answered: int
@@ -53,14 +54,18 @@ async def running_worker(ground: Ground) -> AsyncIterator[ServerProcess]:
 async def watch(
     ground: Ground,
     worker: ServerProcess,
+    settled: PoolTables,
     published: Callable[[], int],
     publishing: "asyncio.Task[None]",
     show: Callable[[Progress], None],
 ) -> None:
-    """Show progress until everything that was published is answered; raise DemoError if that comes to a halt."""
+    """Show progress until everything that was published is answered and committed by the worker's group.
+
+    `settled` are the tables whose markers tell how far that is. Raises DemoError if it comes to a halt.
+    """
     offsets = Offsets(ground.settings)
-    await offsets.start()
     try:
+        await offsets.start()
         inputs, outputs = await _partitions(offsets, ground)
         seen = Progress(-1, -1, -1)
         moved_at = time.monotonic()
@@ -68,9 +73,11 @@ async def watch(
             is_over = publishing.done()
             if is_over:
                 publishing.result()
-            progress = Progress(published(), await _answered(offsets, inputs), await _written(offsets, outputs))
+            markers = await settled.markers()
+            answered = sum(marker.applied for name, marker in markers.items() if name in inputs)
+            progress = Progress(published(), answered, await _written(offsets, outputs))
             show(progress)
-            if is_over and progress.answered >= progress.published:
+            if is_over and await _committed(offsets, inputs) >= progress.published:
                 return
             if progress != seen:
                 seen, moved_at = progress, time.monotonic()
@@ -112,8 +119,13 @@ async def _partitions(offsets: Offsets, ground: Ground) -> tuple[list[Partition]
     return [partition for name in names[:-1] for partition in found[name]], found[names[-1]]
 
 
-async def _answered(offsets: Offsets, inputs: Sequence[Partition]) -> int:
-    committed = await offsets.committed()
+async def _committed(offsets: Offsets, inputs: Sequence[Partition]) -> int:
+    try:
+        committed = await offsets.committed()
+    except KafkaError as error:
+        if not error.retriable:
+            raise
+        return 0  # a new Kafka makes the topic for offsets when the first group comes
     return sum(committed.get(partition, 0) for partition in inputs)
 
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from worker.cli.demo.audit import Audit
-from worker.cli.demo.tally import NO_POOL, Answers, Stated
+from worker.cli.demo.tally import NO_POOL, Answers, Stated, differences
 from worker.cli.leaderboard import table as leaderboard_table
 from worker.cli.words import count
 from worker.rules.pools import Pool
@@ -26,6 +26,10 @@ def show_tallies(console: Console, pools: Sequence[str], stated: Stated, answers
     """Show what became of the matches, and the dead letters by reason, beside what the simulation states."""
     console.print(_matches(pools, stated, answers))
     console.print(_letters(stated, answers))
+    if not differences(stated, answers):
+        console.print("Rated, excluded, duplicate and dead letters are as the simulation states.", highlight=False)
+    else:
+        console.print("In brackets: what the simulation states.", style="red", highlight=False)
 
 
 def audit_line(audit: Audit) -> str:
@@ -37,9 +41,7 @@ def audit_line(audit: Audit) -> str:
 
 
 def _matches(pools: Sequence[str], stated: Stated, answers: Answers) -> Table:
-    table = Table(
-        "pool", title="What became of the matches (in brackets: what the simulation states, where it differs)"
-    )
+    table = Table("pool", title="What became of the matches")
     for heading in ("rated", "halved by PR", "excluded", "duplicate", "dead letters"):
         table.add_column(heading, justify="right")
     excluded, wanted = _by_pool(answers.excluded), _by_pool(stated.excluded)
@@ -56,7 +58,7 @@ def _matches(pools: Sequence[str], stated: Stated, answers: Answers) -> Table:
 
 
 def _letters(stated: Stated, answers: Answers) -> Table:
-    table = Table("reason", title="Dead letters, each with its reason")
+    table = Table("reason", title="Dead letters by reason")
     table.add_column("letters", justify="right")
     for reason in sorted({*stated.letters, *answers.letters}):
         table.add_row(reason, _cell(answers.letters[reason], stated.letters[reason]))

@@ -30,7 +30,8 @@ def shown_progress(console: Console) -> Iterator[Callable[[Progress], None]]:
         a_second = rate.add(progress)
         if time.monotonic() - shown_at > _LINE_EVERY_S:
             shown_at = time.monotonic()
-            console.print(", ".join(f"{name} {value}" for name, value in _numbers(progress, a_second)))
+            text = ", ".join(f"{name} {value}" for name, value in _numbers(progress, a_second))
+            console.print(text, highlight=False, soft_wrap=True)
 
     yield line
 

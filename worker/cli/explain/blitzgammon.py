@@ -25,14 +25,17 @@ def explain(rules: BlitzGammon, match: MatchFinished, rated: RatedRecord) -> Ari
             "Full change",
             f"A match to {count(terms['length'], 'point')}: {terms['length']}^{rules.length_exponent:g} * "
             f"{factor(terms['k'])} * (1 - {factor(terms['expected'])}) = {before_rounding(raw, 2)}"
-            + ("." if halved else f", rounded to {_points(hundredths)}."),
+            + ("." if halved else f", rounded to {points(hundredths)}."),
         ),
     ]
     if halved:
         steps.append(Step("Halved", half(rules, raw, winner.name)))
     steps += [
-        Step(winner.id, f"{winner.before} + {_points(hundredths)}, rounded to {winner.after}."),
-        Step(loser.id, f"{loser.before} - {_points(hundredths)}, rounded to {loser.after}.{_floor(rules, loser)}"),
+        Step(winner.id, f"{winner.before} + {points(hundredths)}, rounded to {winner.after}."),
+        Step(
+            loser.id,
+            f"{loss(rules, int(loser.before), hundredths, int(loser.after), loser.terms['floored_by'])}.",
+        ),
     ]
     settled = rules.settle(raw, int(winner.before), int(loser.before), halved=halved)
     as_set_now = (
@@ -50,7 +53,7 @@ def half(rules: BlitzGammon, raw: float, winner_name: str) -> str:
     return (
         f"{winner_name} won, but played worse by PR, so the change counts {'half' if share == '0.5' else share}: "
         f"{before_rounding(raw * rules.pr_loss_multiplier, 2)}, "
-        f"rounded to {_points(rules.change_hundredths(raw, halved=True))}."
+        f"rounded to {points(rules.change_hundredths(raw, halved=True))}."
     )
 
 
@@ -64,12 +67,14 @@ def _k(rules: BlitzGammon, winner: Seat, loser: Seat) -> str:
     return f"{text}." if free == winner.terms["k"] else f"{text}: {k}."
 
 
-def _floor(rules: BlitzGammon, loser: Seat) -> str:
-    swallowed: int = loser.terms["floored_by"]
-    if not swallowed:
-        return ""
-    return f" Nobody falls below {rules.floor}, which spared {loser.name} {count(swallowed, 'point')}."
+def loss(rules: BlitzGammon, before: int, hundredths: int, after: int, floored_by: int) -> str:
+    """Return what the loser's rating comes to, and whether the floor stopped it."""
+    difference = f"{before} - {points(hundredths)}"
+    if not floored_by:
+        return f"{difference}, rounded to {after}"
+    return f"{difference} would make {after - floored_by}, but nobody falls below {rules.floor}"
 
 
-def _points(hundredths: int) -> str:
+def points(hundredths: int) -> str:
+    """Return hundredths of a point (>= 0) as points with two decimals."""
     return f"{hundredths // 100}.{hundredths % 100:02d}"

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from worker.cli.explain import blitzgammon, gammon42, nardeon, season0
-from worker.cli.explain.analyses import settlement, standing
+from worker.cli.explain import blitzgammon, gammon42, halving, nardeon, season0
 from worker.cli.explain.arithmetic import Arithmetic, Seat, seats
 from worker.cli.explain.exclusions import why_excluded
 from worker.cli.words import moment, shown_id, shown_rating, signed
@@ -20,6 +19,8 @@ ARITHMETIC: Mapping[str, Callable[[Any, MatchFinished, RatedRecord], Arithmetic]
     "season0": season0.explain,
 }
 """The words of every rating system, by the name of its ruleset."""
+SETTLEMENT: Mapping[str, Callable[[Any, RatedRecord, int], tuple[str, ...]]] = {"blitzgammon": halving.settlement}
+"""The words for what analyses did, of those rating systems that have a PR rule."""
 
 _ENDS = {
     "completed": "",
@@ -49,9 +50,8 @@ def explain(pool: Pool, record: MatchRecord, now_ms: int) -> Explanation:
     if rated is None:
         return Explanation(pool, record, f"It does not count, because {_why(record)}.", None, ())
     arithmetic = ARITHMETIC[pool.rules.name](pool.rules, record.content, rated)
-    settled: tuple[str, ...] = ()
-    if pool.rules.pr_rule is not None:
-        settled = (*settlement(pool.rules.pr_rule, rated, now_ms), standing(rated))
+    settlement = SETTLEMENT.get(pool.rules.name)
+    settled = () if settlement is None else settlement(pool.rules, rated, now_ms)
     return Explanation(pool, record, f"It was rated by {arithmetic.rule}.", arithmetic, settled)
 
 
