@@ -192,7 +192,8 @@ class Lane:
         return applied
 
     def _progress(self, name: str) -> Progress:
-        return Progress(self._position[name], self._applied[name])
+        # A copy: what is settled while Redis answers is not yet in the answer.
+        return Progress(self._position[name], dict(self._applied[name]))
 
     async def _finish(self, batch: Batch, applied: Mapping[str, Applied]) -> None:
         messages = [message for part in applied.values() for message in part.messages]

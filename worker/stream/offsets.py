@@ -16,13 +16,21 @@ class Offsets:
 
     def __init__(self, settings: Settings) -> None:
         self._group = settings.group
-        self._consumer = AIOKafkaConsumer(**kafka_client_options(settings))
-        self._admin = AIOKafkaAdminClient(**kafka_client_options(settings))
+        self._options = kafka_client_options(settings)
+        self._consumer: Any = None
+        self._admin: Any = None
 
     async def start(self) -> None:
-        """Connect."""
-        await self._consumer.start()
-        await self._admin.start()
+        """Connect; raises a KafkaError where that fails, and may be called again then."""
+        consumer, admin = AIOKafkaConsumer(**self._options), AIOKafkaAdminClient(**self._options)
+        try:
+            await consumer.start()
+            await admin.start()
+        except BaseException:
+            await consumer.stop()
+            await admin.close()
+            raise
+        self._consumer, self._admin = consumer, admin
 
     async def stop(self) -> None:
         """Disconnect."""

@@ -43,7 +43,7 @@ class Publisher:
         self._unkeyed = 0
 
     async def start(self) -> None:
-        """Connect; raises a KafkaError where that fails."""
+        """Connect; raises a KafkaError where that fails, and may be called again then."""
         producer = AIOKafkaProducer(
             **self._options,
             acks="all",
@@ -51,7 +51,11 @@ class Publisher:
             max_batch_size=BATCH_BYTES,
             request_timeout_ms=REQUEST_TIMEOUT_MS,
         )
-        await producer.start()
+        try:
+            await producer.start()
+        except BaseException:
+            await producer.stop()
+            raise
         self._producer, self._broken = producer, False
 
     async def stop(self) -> None:

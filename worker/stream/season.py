@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from redis.exceptions import AuthenticationError, NoPermissionError
+
 from worker.settings import Settings, SettingsError
 from worker.stream.ending import DOES_NOT_FIT, Fatal
 from worker.stream.fit import ADVICE
@@ -26,7 +28,10 @@ async def open_season(
     under a group that has worked before, or has lost a pool.
     """
     partitions = await _partitions(settings, inputs, offsets)
-    policy = await registry.eviction_policy()
+    try:
+        policy = await registry.eviction_policy()
+    except (AuthenticationError, NoPermissionError) as error:
+        raise SettingsError(f"RATINGS_REDIS_URL, RATINGS_REDIS_PASSWORD: Redis refuses the login: {error}") from error
     if policy.startswith("allkeys"):
         raise SettingsError(
             f"RATINGS_REDIS_URL: this Redis may evict keys (maxmemory-policy {policy}): set noeviction."

@@ -1,6 +1,7 @@
 """One worker, put together: settings in, exit code out."""
 
 import asyncio
+import contextlib
 import gc
 import secrets
 import socket
@@ -38,6 +39,7 @@ from worker.tables.tables import Partition, PoolTables
 log = structlog.get_logger()
 
 T = TypeVar("T")
+C = TypeVar("C", Offsets, Publisher)
 
 LAG_EVERY_S = 5.0
 PRUNE_EVERY_S = 600.0
@@ -80,7 +82,8 @@ class _Worker(mode.Service):
         self._health = Health()
         self._metrics = Metrics()
         self._partitions: list[Partition] = []
-        self._running: list[asyncio.Task[None]] = []
+        self._running: set[asyncio.Task[None]] = set()
+        self._open = contextlib.AsyncExitStack()
         self._first_input = Partition(settings.topic(INPUTS[0]), 0)
         self._intake = Intake(
             {settings.topic(name): Decoder(name, pools) for name in INPUTS}, most_waiting=2 * settings.batch_max
@@ -99,44 +102,43 @@ class _Worker(mode.Service):
         """Connect, see that state and log can fit, and open the lane."""
         settings = self._settings
         run = f"{socket.gethostname()}-{secrets.token_hex(6)}".replace(" ", "-")
-        self._client = connect(settings.redis_url.get_secret_value(), password=settings.redis_secret)
-        self._tables = open_tables(self._client, settings, self._pools, run)
-        self._registry = Registry(self._client, settings.redis_namespace)
-        self._offsets = Offsets(settings)
-        self._publisher = Publisher(settings)
+        client = connect(settings.redis_url.get_secret_value(), password=settings.redis_secret)
+        self._open.push_async_callback(client.aclose)
+        self._tables = open_tables(client, settings, self._pools, run)
+        self._registry = Registry(client, settings.redis_namespace)
+        self._offsets = await self._connected("Connecting to Kafka", Offsets(settings))
+        publisher = await self._connected("Connecting the publisher", Publisher(settings))
+        await self._retried(
+            "Opening the tables",
+            partial(open_season, settings, INPUTS, self._registry, self._tables, self._offsets),
+        )
         self._lane = Lane(
             settings,
             self._pools,
             self._tables,
             self._intake,
-            self._publisher,
+            publisher,
             self._offsets,
             self._metrics,
             self._health,
             self._leave,
         )
-        await self._retried("Connecting to Kafka", self._connect)
-        await self._retried(
-            "Opening the tables",
-            partial(open_season, settings, INPUTS, self._registry, self._tables, self._offsets),
-        )
-        self._running = [asyncio.create_task(self._lane.run()), asyncio.create_task(self._watch(self._keep_up()))]
+        self._running = {asyncio.create_task(self._lane.run()), asyncio.create_task(self._watch(self._keep_up()))}
         log.info("worker started", run=run, pools=sorted(self._pools), group=settings.group)
 
     async def on_stop(self) -> None:
-        """End the lane and disconnect."""
-        running = set(self._running)
+        """End the lane and disconnect, also from a start that was not completed."""
+        running = self._running
         while running:  # wait_for of Python 3.11, inside the Redis client, may swallow a cancellation
             for task in running:
                 task.cancel()
             _, running = await asyncio.wait(running, timeout=0.1)
-        await self._publisher.stop()
-        await self._offsets.stop()
-        await self._client.aclose()
+        await self._open.aclose()
 
-    async def _connect(self) -> None:
-        await self._offsets.start()
-        await self._publisher.start()
+    async def _connected(self, what: str, client: C) -> C:
+        await self._retried(what, client.start)
+        self._open.push_async_callback(client.stop)
+        return client
 
     async def _assigned(self, partitions: frozenset[TopicPartition]) -> None:
         names = [Partition(tp.topic, tp.partition) for tp in partitions]
