@@ -22,7 +22,7 @@ from worker.stream.intake import Batch, Intake
 from worker.stream.metrics import Metrics
 from worker.stream.offsets import Offsets
 from worker.stream.publish import Publisher
-from worker.stream.record import record
+from worker.stream.record import log_outcomes, record
 from worker.stream.retry import retried
 from worker.tables.errors import LostWritesError
 from worker.tables.tables import Loaded, Marker, Partition, PoolTables
@@ -204,6 +204,7 @@ class Lane:
                 *(self._settle(name, applied[name].sources if name in applied else (), batch) for name in self._tables)
             )
         record(self._metrics, batch, applied, time.time())
+        log_outcomes(applied)
         for acknowledge in batch.acknowledgements:
             await acknowledge()
 

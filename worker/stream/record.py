@@ -1,11 +1,25 @@
-"""What a finished batch adds to the metrics."""
+"""What a finished batch adds to the metrics and, at level debug, to the log."""
 
+import logging
 from collections import Counter
 from collections.abc import Mapping
+
+import structlog
 
 from worker.stream.apply import Applied
 from worker.stream.intake import Batch
 from worker.stream.metrics import Metrics
+
+log = structlog.get_logger(__name__)
+
+
+def log_outcomes(applied: Mapping[str, Applied]) -> None:
+    """Log one line an event, with its match id, at level debug; nothing at any other."""
+    if not logging.getLogger(__name__).isEnabledFor(logging.DEBUG):
+        return
+    for pool, part in applied.items():
+        for source, outcome in part.outcomes:
+            log.debug("answered", pool=pool, match_id=outcome.match_id, outcome=outcome.kind.value, source=str(source))
 
 
 def record(metrics: Metrics, batch: Batch, applied: Mapping[str, Applied], now_s: float) -> None:
