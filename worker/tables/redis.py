@@ -170,11 +170,14 @@ class RedisTables:
             following = int(text)
             cursor = 3 * following + stage if following else stage + 1
             return Pruned(cursor, removed if stage == 0 else 0, removed if stage == 1 else 0, 0)
+        if not window_ms:
+            return Pruned(0, 0, 0, 0)
         following, players = await self._client.hscan(f"{self._base}players", at, count=500)
         oldest = int(await self._client.get(f"{self._base}horizon") or 0) - window_ms
-        removed = 0
+        pipeline = self._client.pipeline(transaction=False)
         for player_id in players:
-            removed += await self._client.zremrangebyscore(self._window(player_id.decode()), "-inf", f"({oldest}")
+            pipeline.zremrangebyscore(self._window(player_id.decode()), "-inf", f"({oldest}")
+        removed = sum(await pipeline.execute())
         return Pruned(3 * int(following) + 2 if following else 0, 0, 0, removed)
 
     async def leaderboard(self, first: int, last: int) -> Sequence[Standings]:

@@ -92,7 +92,7 @@ class Standings(NamedTuple):
 
 
 class PoolTables(Protocol):
-    """The tables of one pool. Every method is atomic; those that write either write all or nothing."""
+    """The tables of one pool. `load`, `commit` and `settle` are atomic, and the last two write all or nothing."""
 
     async def load(self, wanted: Wanted) -> Loaded:
         """Return what a batch needs, read at one instant."""

@@ -1,0 +1,1 @@
+"""Writers on one Redis, what they are given, and what their history must be."""

@@ -1,0 +1,148 @@
+"""Workers reduced to what touches the tables: apply a batch, publish, settle; and a broker that is a Redis list."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import ormsgpack
+
+from tests.integration.writing.traffic import Log
+from tests.ratings.ladder import POOLS
+from worker.ratings.wire import Message
+from worker.stream.apply import Applied, Decided, Progress, Target, apply, commit, decide_all, load
+from worker.stream.decode import Decoded
+from worker.tables.tables import Cause, Committed, Marker, Partition, PoolTables
+
+
+class DiedError(Exception):
+    """A writer ended without having settled what it committed."""
+
+
+class LostReplyError(Exception):
+    """A commit was written, and nobody was told."""
+
+
+@dataclass
+class Unsure:
+    """Tables whose answer to a commit is lost now and then."""
+
+    tables: PoolTables
+    chance: random.Random
+    loses: float
+
+    async def commit(self, causes: Sequence[Cause]) -> Committed:
+        committed = await self.tables.commit(causes)
+        if self.chance.random() < self.loses:
+            raise LostReplyError
+        return committed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.tables, name)
+
+
+@dataclass
+class Writer:
+    """Takes the partitions it is given from their markers on, in batches of up to `batch_max`.
+
+    As the worker's lane does, it decides a batch on top of the one before while that is being committed, and settles
+    only after its next commit. It publishes message by message and lets others in between. With `dies` it raises
+    DiedError at one of those moments, at random.
+    """
+
+    pool: str
+    tables: PoolTables
+    broker: "Broker"
+    chance: random.Random
+    batch_max: int = 8
+    dies: float = 0
+    conflicts: int = 0
+    _unsettled: list[tuple[Applied, list[Marker]]] = field(default_factory=list)
+
+    async def work(self, log: Log) -> None:
+        """Load, decide, commit, publish and settle all that stands in these partitions."""
+        markers = await self.tables.markers()
+        next_offsets = {name: markers[name].applied if name in markers else 0 for name in log}
+        progress = Progress(0, dict(next_offsets))
+        target = Target(self.pool, POOLS[self.pool], self.tables, "")
+        before: Decided | None = None
+        reached: list[Marker] = []
+        while (batch := self._take(log, next_offsets)) or before is not None:
+            loaded = await load(target, batch, progress)
+            committing = asyncio.create_task(self._commit(target, before, progress)) if before is not None else None
+            decided = await decide_all(target, batch, loaded, before)
+            if committing is not None:
+                applied = await committing
+                if applied.conflicts:
+                    decided = await decide_all(target, batch, await load(target, batch, progress), None)
+                self.conflicts += applied.conflicts
+                progress = Progress(applied.position, progress.applied)
+                await self._settle()
+                await self._publish(applied.messages)
+                self._unsettled.append((applied, reached))
+            before = decided if batch else None
+            reached = [Marker(name, offset) for name, offset in next_offsets.items()]
+        await self._settle()
+
+    async def _commit(self, target: Target, decided: Decided, progress: Progress) -> Applied:
+        try:
+            return await commit(target, decided, progress)
+        except LostReplyError:
+            pass
+        while True:
+            try:
+                again = await apply(target, decided.events, progress)
+            except LostReplyError:
+                continue
+            again.conflicts = max(1, again.conflicts)
+            return again
+
+    def _take(self, log: Log, next_offsets: dict[Partition, int]) -> list[Decoded]:
+        """Merge the partitions' heads by their instants."""
+        batch: list[Decoded] = []
+        for _ in range(self.chance.randint(1, self.batch_max)):
+            heads = [(log[name][at].instant_ms, name) for name, at in next_offsets.items() if at < len(log[name])]
+            if not heads:
+                break
+            _, name = min(heads)
+            batch.append(log[name][next_offsets[name]])
+            next_offsets[name] += 1
+        return batch
+
+    async def _publish(self, messages: Sequence[Message]) -> None:
+        self._maybe_die()
+        at = 0
+        while at < len(messages):
+            several = self.chance.choice([1, 2, 5, 20])
+            await self.broker.publish(messages[at : at + several])
+            at += several
+            self._maybe_die()
+            if self.chance.random() < 0.3:
+                await asyncio.sleep(0)
+
+    async def _settle(self) -> None:
+        for applied, markers in self._unsettled:
+            await self.tables.settle(applied.sources, markers)
+        self._unsettled.clear()
+        self._maybe_die()
+
+    def _maybe_die(self) -> None:
+        if self.chance.random() < self.dies:
+            raise DiedError
+
+
+@dataclass
+class Broker:
+    """Keeps what is published in the order in which it arrives, whichever process it comes from."""
+
+    client: Any
+    key: str
+
+    async def publish(self, messages: Sequence[Message]) -> None:
+        await self.client.rpush(self.key, *(ormsgpack.packb(tuple(message)[:3]) for message in messages))
+
+    async def published(self, topic: str) -> list[tuple[bytes, bytes]]:
+        """Return key and value of everything in a topic, in order."""
+        entries = [ormsgpack.unpackb(entry) for entry in await self.client.lrange(self.key, 0, -1)]
+        return [(key, value) for name, key, value in entries if name == topic]
