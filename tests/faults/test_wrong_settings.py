@@ -1,0 +1,50 @@
+"""What is set wrong is refused at start: exit code 2 and one sentence that names the setting."""
+
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from tests.integration.support.site import Site, Worker
+from tests.servers.redis import RedisServer
+
+WRONG_SETTING = 2
+
+
+def _refuses(worker: Worker, *words: str) -> None:
+    assert worker.ends_with() == WRONG_SETTING, worker.output
+    assert "Traceback" not in worker.output
+    sentence = worker.output.strip().splitlines()[-1]
+    assert all(word in sentence for word in words), worker.output
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("kafka_bootstrap", "nowhere"),
+        ("redis_url", "http://127.0.0.1"),
+        ("batch_max", "0"),
+        ("pools_file", "/nowhere/pools.toml"),
+        ("topic_prefix", "a/b"),
+    ],
+)
+def test_a_setting_that_cannot_be_right(site: Site, setting: str, value: str) -> None:
+    _refuses(site.start_worker(**{setting: value}), f"RATINGS_{setting.upper()}")
+
+
+def test_a_pools_file_that_is_wrong(site: Site, tmp_path: Path) -> None:
+    file = tmp_path / "pools.toml"
+    file.write_text('[pools.gammon42]\nruleset = "gammon43"\n', encoding="utf-8")
+    _refuses(site.start_worker(pools_file=str(file)), "line 2")
+
+
+@pytest.mark.real_kafka
+def test_topics_that_do_not_exist(site: Site) -> None:
+    _refuses(site.start_worker(), "RATINGS_TOPIC_PREFIX", f"{site.prefix}match-finished", "topics apply")
+
+
+@pytest.mark.real_redis
+def test_a_redis_that_may_evict_keys(fragile: Site, own_redis: RedisServer) -> None:
+    with Redis.from_url(own_redis.url) as client:
+        client.config_set("maxmemory-policy", "allkeys-lru")
+    _refuses(fragile.start_worker(), "RATINGS_REDIS_URL", "allkeys-lru")
