@@ -15,7 +15,7 @@ from worker.ratings.events import Event
 from worker.settings import Settings
 from worker.stream.apply import Progress, Target, apply
 from worker.stream.decode import Decoded
-from worker.stream.worker import open_tables
+from worker.stream.opening import open_tables
 from worker.tables.connect import connect
 
 TOPICS = ("match-finished", "match-analyzed")

@@ -10,7 +10,7 @@ from worker.cli.errors import fail
 from worker.cli.words import shown_id
 from worker.rules.pools import Pool
 from worker.settings import load_settings
-from worker.stream.worker import load_pools, open_tables
+from worker.stream.opening import load_pools, open_tables
 from worker.tables.connect import connect
 from worker.tables.registry import Registry
 from worker.tables.tables import PoolTables

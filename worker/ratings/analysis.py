@@ -35,10 +35,13 @@ class Settlement(NamedTuple):
     letters: tuple[Letter, ...] = ()
 
 
+UNSETTLED = Settlement(None, False)
+
+
 def resolve_parked(rules: Ruleset, match: MatchFinished, parked: Parked | None, settles_by_ms: int) -> Settlement:
     """Choose what settles a match that is rated now: the highest parked revision, else the PRs it brought itself."""
     if rules.pr_rule is None:
-        return Settlement(None, False)
+        return UNSETTLED
     pair = frozenset((match.winner.id, match.loser.id))
     best: ParkedAnalysis | None = None
     letters = []

@@ -7,9 +7,11 @@ class Health:
     def __init__(self) -> None:
         self._failing: dict[str, str] = {}
 
-    def failing(self, step: str, error: str) -> None:
-        """Note that a step fails and is tried again."""
+    def failing(self, step: str, error: str) -> bool:
+        """Note that a step fails and is tried again; return whether it has worked until now."""
+        is_new = step not in self._failing
         self._failing[step] = error
+        return is_new
 
     def works(self, step: str) -> None:
         """Note that a step works (again)."""

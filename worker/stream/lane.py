@@ -25,7 +25,7 @@ from worker.stream.publish import Publisher
 from worker.stream.record import log_outcomes, record
 from worker.stream.retry import retried
 from worker.tables.errors import LostWritesError
-from worker.tables.tables import Loaded, Marker, Partition, PoolTables
+from worker.tables.tables import UNPOOLED, Loaded, Marker, Partition, PoolTables
 
 log = structlog.get_logger()
 
@@ -33,8 +33,6 @@ T = TypeVar("T")
 
 PATIENCE_S = 2.0
 """How long Kafka may take to confirm a batch before the worker calls itself not ready, in seconds."""
-UNPOOLED = "-"
-"""Where dead letters are kept that name no configured pool; no pool can have this name."""
 
 
 class _Prepared(NamedTuple):

@@ -21,7 +21,7 @@ _log = structlog.get_logger(__name__)
 
 # The longest that a partition just read out waits for the broker to end a fetch begun without it, e.g. one of only
 # quiet partitions: at 100 that was most of the latency of an event.
-_FETCH_MAX_WAIT_MS = 20
+_FETCH_MAX_WAIT_MS = 10
 _FETCH_MAX_BYTES = 16 * 1024 * 1024
 _CONNECT_AGAIN_S = 1.0
 

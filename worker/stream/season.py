@@ -7,10 +7,9 @@ from redis.exceptions import AuthenticationError, NoPermissionError
 from worker.settings import Settings, SettingsError
 from worker.stream.ending import DOES_NOT_FIT, Fatal
 from worker.stream.fit import ADVICE
-from worker.stream.lane import UNPOOLED
 from worker.stream.offsets import Offsets
 from worker.tables.registry import Registry
-from worker.tables.tables import Marker, Partition, PoolTables
+from worker.tables.tables import UNPOOLED, Marker, Partition, PoolTables
 
 OUTPUTS = ("rating-changed", "match-excluded")
 

@@ -13,8 +13,7 @@ import mode
 import structlog
 from aiokafka import TopicPartition
 
-from worker.files import packaged
-from worker.rules.pools import Pool, parse_pools
+from worker.rules.pools import Pool
 from worker.settings import Settings
 from worker.stream.app import INPUTS, WorkerApp, create_app
 from worker.stream.decode import Decoder
@@ -22,40 +21,27 @@ from worker.stream.ending import Exit
 from worker.stream.fit import check_assignment
 from worker.stream.health import Health
 from worker.stream.intake import Intake
-from worker.stream.lane import UNPOOLED, Lane
+from worker.stream.lane import Lane
 from worker.stream.metrics import Metrics
 from worker.stream.offsets import Offsets
+from worker.stream.opening import load_pools, open_tables
 from worker.stream.publish import Publisher
 from worker.stream.retry import is_transient, retried
 from worker.stream.run import run_worker
 from worker.stream.season import open_season
 from worker.stream.upkeep import prune, report_lag
 from worker.stream.web import add_pages
-from worker.tables.connect import RedisClient, connect
-from worker.tables.redis import RedisTables
+from worker.tables.connect import connect
 from worker.tables.registry import Registry
-from worker.tables.tables import Partition, PoolTables
+from worker.tables.tables import Partition
 
 log = structlog.get_logger()
 
 T = TypeVar("T")
 C = TypeVar("C", Offsets, Publisher)
 
-LAG_EVERY_S = 5.0
+UPKEEP_EVERY_S = 5.0
 PRUNE_EVERY_S = 600.0
-
-
-def load_pools(settings: Settings) -> dict[str, Pool]:
-    """Return the configured pools; raises PoolsError with the line for a file that is wrong."""
-    path = settings.pools_file or packaged("deploy/pools.toml")
-    return parse_pools(path.read_text(encoding="utf-8"))
-
-
-def open_tables(
-    client: RedisClient, settings: Settings, pools: Mapping[str, Pool], run: str = "reader"
-) -> dict[str, PoolTables]:
-    """Return the tables of every pool, and those of what belongs to none."""
-    return {name: RedisTables(client, settings.redis_namespace, name, run) for name in (*pools, UNPOOLED)}
 
 
 def work(settings: Settings) -> int:
@@ -65,9 +51,10 @@ def work(settings: Settings) -> int:
     """
     pools = load_pools(settings)
     leave = Exit()
-    # What a batch leaves behind is freed by reference counts; looking for cycles costs half as much again.
+    # What a batch leaves behind is freed by reference counts; looking for cycles among it costs a tenth of the
+    # throughput, so that is done between times, by upkeep.
     gc.freeze()
-    gc.set_threshold(100_000, 20, 20)
+    gc.disable()
     return run_worker(_Worker(settings, pools, leave).app, settings)
 
 
@@ -167,8 +154,10 @@ class _Worker(mode.Service):
             except Exception as error:
                 if not is_transient(error):
                     raise
-                self._health.failing("Writing to Redis", repr(error))
-            await asyncio.sleep(LAG_EVERY_S)
+                if self._health.failing("Writing to Redis", repr(error)):
+                    log.warning("not ready", step="Writing to Redis", error=repr(error))
+            gc.collect()
+            await asyncio.sleep(UPKEEP_EVERY_S)
 
     async def _watch(self, work: Coroutine[None, None, None]) -> None:
         try:

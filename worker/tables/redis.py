@@ -65,7 +65,7 @@ class RedisTables:
 
     async def load(self, wanted: Wanted) -> Loaded:
         """See `PoolTables.load`."""
-        keys = self._keys("players", "matches", "parked", "outbox", "applied", "horizon", "position")
+        keys = self._keys("players", "matches", "parked", "outbox", "heads", "applied", "horizon", "position")
         index = {player_id: place for place, player_id in enumerate(wanted.players, 1)}
         games = []
         for player_id, finished_at_ms, match_id in wanted.games:
@@ -98,10 +98,10 @@ class RedisTables:
 
     async def commit(self, causes: Sequence[Cause]) -> Committed:
         """See `PoolTables.commit`."""
-        keys = self._keys("players", "matches", "parked", "outbox", "leaderboard", "position", "horizon")
-        blobs = _Blobs()
+        keys = self._keys("players", "matches", "parked", "outbox", "heads", "leaderboard", "position", "horizon")
+        blobs = _Blobs(first_place=3)
         packed = [self._pack(cause, keys, blobs) for cause in causes]
-        positions, rests_on = await self._call("commit", keys, [self._run, blobs.joined(), ormsgpack.packb(packed)])
+        positions, rests_on = await self._call("commit", keys, [self._run, ormsgpack.packb(packed), *blobs.parts])
         return Committed([int(text) if text else None for text in positions], _stored(rests_on))
 
     def _pack(self, cause: Cause, keys: list[str], blobs: "_Blobs") -> tuple[object, ...]:
@@ -139,7 +139,7 @@ class RedisTables:
             arguments += [str(source), f"{source.topic}/{source.partition}", source.offset]
         for marker in markers:
             arguments += [_field(marker.partition), marker.believed, marker.applied, marker.timestamp_ms]
-        lost = await self._call("settle", self._keys("outbox", "applied", "timestamps"), arguments)
+        lost = await self._call("settle", self._keys("outbox", "heads", "applied", "timestamps"), arguments)
         if lost:
             raise LostWritesError(_lost(self.pool, [part.decode() for part in lost]))
 
@@ -209,20 +209,15 @@ def _partition(field: bytes) -> Partition:
 
 
 class _Blobs:
-    """Bytes that travel beside MessagePack, each known by its first and last place, from 1."""
+    """Bytes that travel beside MessagePack, each known by its place among the arguments."""
 
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._length = 0
+    def __init__(self, first_place: int) -> None:
+        self._first_place = first_place
+        self.parts: list[bytes] = []
 
-    def add(self, part: bytes) -> tuple[int, int]:
-        first = self._length + 1
-        self._parts.append(part)
-        self._length += len(part)
-        return first, self._length
-
-    def joined(self) -> bytes:
-        return b"".join(self._parts)
+    def add(self, part: bytes) -> int:
+        self.parts.append(part)
+        return self._first_place + len(self.parts) - 1
 
 
 def _pack_record(outcome: Outcome, blobs: _Blobs) -> tuple[object, ...]:
@@ -240,13 +235,13 @@ def _pack_parked(outcome: Outcome, blobs: _Blobs) -> tuple[object, ...]:
 
 
 def _stored(flat: Sequence[bytes]) -> list[Stored]:
-    """Read `source, entry, ...`; an entry is `position run rests_on messages`."""
+    """Read `source, head, messages, ...`; a head is `position run rests_on`."""
     stored = []
-    for source, entry in zip(flat[::2], flat[1::2], strict=True):
-        position, _, _, messages = entry.split(b" ", 3)
+    for source, head, packed in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
+        position = int(head.split(b" ", 1)[0])
         topic, partition, offset = source.decode().split("/")
-        answers = [complete(message, int(position)) for message in unpack_messages(messages)]
-        stored.append(Stored(Source(topic, int(partition), int(offset)), int(position), answers))
+        answers = [complete(message, position) for message in unpack_messages(packed)]
+        stored.append(Stored(Source(topic, int(partition), int(offset)), position, answers))
     return sorted(stored, key=lambda entry: entry.position)
 
 

@@ -9,6 +9,9 @@ from worker.ratings.rows import MatchRecord, Parked, Row
 from worker.ratings.state import WindowQuery
 from worker.ratings.wire import Message
 
+UNPOOLED = "-"
+"""Where dead letters are kept that name no configured pool; no pool can have this name."""
+
 
 class Partition(NamedTuple):
     """A partition of an input topic, by the topic's real name."""

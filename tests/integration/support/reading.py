@@ -12,10 +12,9 @@ from aiokafka.protocol.group import LeaveGroupRequest
 from tests.integration.support.site import INPUTS, Site
 from worker.files import packaged
 from worker.rules.pools import Pool, parse_pools
-from worker.stream.lane import UNPOOLED
 from worker.tables.connect import connect
 from worker.tables.redis import RedisTables
-from worker.tables.tables import Marker, Partition
+from worker.tables.tables import UNPOOLED, Marker, Partition
 
 
 def pools() -> dict[str, Pool]:

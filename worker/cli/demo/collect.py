@@ -15,7 +15,7 @@ from worker.rules.ruleset import Rating
 from worker.settings import Settings
 from worker.stream.app import INPUTS
 from worker.stream.kafka import kafka_client_options
-from worker.stream.worker import open_tables
+from worker.stream.opening import open_tables
 from worker.tables.connect import connect
 from worker.tables.tables import PoolTables, Wanted
 

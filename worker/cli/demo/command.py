@@ -26,8 +26,7 @@ from worker.cli.simulation.presets import SPANS_CUT_OVER_MS
 from worker.cli.simulation.sending import now_ms, send
 from worker.files import packaged
 from worker.rules.pools import Pool, parse_pools
-from worker.stream.lane import UNPOOLED
-from worker.tables.tables import PoolTables, Wanted
+from worker.tables.tables import UNPOOLED, PoolTables, Wanted
 
 _FORTNIGHT_MS = 14 * DAY_MS
 _TOP = 10

@@ -1,19 +1,21 @@
 -- commit: each cause whole, in order, or not at all; a stale one comes back with every later one that names what it names
--- KEYS  1 players  2 matches  3 parked  4 outbox  5 leaderboard  6 position  7 horizon  8.. windows, as causes name them
--- ARGV  1 this worker run   2 bytes that causes name by first and last place   3 MessagePack of a list of causes, each
+-- KEYS  1 players  2 matches  3 parked  4 outbox  5 heads of the outbox  6 leaderboard  7 position  8 horizon
+--       9.. windows, as causes name them
+-- ARGV  1 this worker run   2 MessagePack of a list of causes   3.. bytes that causes name by their place.  A cause is
 --   { 1 source  2 instant_ms  3 whether it takes a position
 --     4 names: its players and match, and so what it is stale with
 --     5 rows {player, version replaced, row, score}                score '' = not on the leaderboard
 --     6 match_id, '' = no record is looked at   7 record version replaced   8 new version, '' = only looked at
---     9 record's first and last byte
---    10 parked version replaced, '*' = not looked at   11 first and last byte of what is parked then, 0 = nothing
+--     9 place of the record
+--    10 parked version replaced, '*' = not looked at   11 place of what is parked then, 0 = nothing
 --    12 window entries {index of the window's key, finished_at_ms, member}
---    13 sources it rests on   14 first and last byte of its outbox entry, 0 = nothing to publish }
+--    13 sources it rests on   14 place of its outbox entry, 0 = nothing to publish }
 -- a version is what stands before a value's first space, '' where there is no value
 -- returns {a position for each cause, '0' without one and '' for a stale one;
---          outbox {source, entry, ...} of other runs that these rest on}
+--          {source, head, entry, ...} of other runs that these rest on}
+-- Long bytes stay as they came wherever they can: every string that Lua makes is hashed whole.
 
-local run, bytes, causes = ARGV[1], ARGV[2], cmsgpack.unpack(ARGV[3])
+local run, causes = ARGV[1], cmsgpack.unpack(ARGV[2])
 
 -- What the batch finds, and then leaves: every cause is checked against it, and all of it is written at the end, since
 -- an error in the middle would undo nothing.
@@ -27,8 +29,6 @@ local function fetch(key, fields)
   return found
 end
 
-local function slice(places) return string.sub(bytes, places[1], places[2]) end
-
 local players, matches, parked_of, sources = {}, {}, {}, {}
 for _, cause in ipairs(causes) do
   for _, row in ipairs(cause[5]) do players[#players + 1] = row[1] end
@@ -37,9 +37,9 @@ for _, cause in ipairs(causes) do
   for _, source in ipairs(cause[13]) do sources[#sources + 1] = source end
 end
 local rows, records, parked = fetch(KEYS[1], players), fetch(KEYS[2], matches), fetch(KEYS[3], parked_of)
-local outbox = fetch(KEYS[4], sources)
-local horizon = tonumber(redis.call('GET', KEYS[7]) or '0')
-local position = tonumber(redis.call('GET', KEYS[6]) or '0')
+local heads = fetch(KEYS[5], sources)
+local horizon = tonumber(redis.call('GET', KEYS[8]) or '0')
+local position = tonumber(redis.call('GET', KEYS[7]) or '0')
 local position_before = position
 
 local function version(value)
@@ -61,7 +61,7 @@ local function holds(cause)
   return cause[10] == '*' or version(parked[cause[6]]) == cause[10]
 end
 
-local scores, entries, windows = {}, {}, {}
+local scores, heads_left, entries, windows = {}, {}, {}, {}
 local rows_left, records_left, parked_left = {}, {}, {}
 
 local function leave(cause)
@@ -77,16 +77,17 @@ local function leave(cause)
   local match_id = cause[6]
   if cause[8] ~= '' then
     local stands_at = records[match_id] and string.match(records[match_id], '^%S+ (%S+)') or own
-    records[match_id] = table.concat({cause[8], stands_at, slice(cause[9])}, ' ')
+    records[match_id] = table.concat({cause[8], stands_at, ARGV[cause[9]]}, ' ')
     records_left[match_id] = records[match_id]
   end
   if cause[10] ~= '*' and (cause[11] ~= 0 or parked[match_id]) then
-    parked[match_id] = cause[11] ~= 0 and slice(cause[11])
+    parked[match_id] = cause[11] ~= 0 and ARGV[cause[11]]
     parked_left[match_id] = parked[match_id]
   end
   for _, entry in ipairs(cause[12]) do windows[#windows + 1] = entry end
   if cause[14] ~= 0 then
-    entries[cause[1]] = table.concat({own, run, table.concat(cause[13], ','), slice(cause[14])}, ' ')
+    heads_left[cause[1]] = table.concat({own, run, table.concat(cause[13], ',')}, ' ')
+    entries[cause[1]] = ARGV[cause[14]]
   end
   return own
 end
@@ -96,15 +97,16 @@ local back, seen = {}, {}
 local function hand_back(waiting)
   while #waiting > 0 do
     local source = table.remove(waiting)
-    local entry = not seen[source] and outbox[source]
+    local head = not seen[source] and heads[source]
     seen[source] = true
-    if entry then
-      local wrote, below = string.match(entry, '^%S+ (%S+) (%S*) ')
+    if head then
+      local wrote, below = string.match(head, '^%S+ (%S+) (%S*)')
       if wrote ~= run then
         back[#back + 1] = source
-        back[#back + 1] = entry
+        back[#back + 1] = head
+        back[#back + 1] = redis.call('HGET', KEYS[4], source)
         for under in string.gmatch(below, '[^,]+') do
-          outbox[under] = outbox[under] or redis.call('HGET', KEYS[4], under)
+          heads[under] = heads[under] or redis.call('HGET', KEYS[5], under)
           waiting[#waiting + 1] = under
         end
       end
@@ -136,11 +138,12 @@ local function write(command, key, pairs_left, value_first)
   if #arguments > 0 then redis.call(command, key, unpack(arguments)) end
 end
 
-if position > position_before then redis.call('SET', KEYS[6], string.format('%.0f', position)) end
+if position > position_before then redis.call('SET', KEYS[7], string.format('%.0f', position)) end
 write('HSET', KEYS[1], rows_left)
 write('HSET', KEYS[2], records_left)
-write('ZADD', KEYS[5], scores, true)
+write('ZADD', KEYS[6], scores, true)
 write('HSET', KEYS[4], entries)
+write('HSET', KEYS[5], heads_left)
 for match_id, value in pairs(parked_left) do
   if value then redis.call('HSET', KEYS[3], match_id, value) else redis.call('HDEL', KEYS[3], match_id) end
 end

@@ -1,8 +1,9 @@
 -- load: everything a batch needs, at one instant
--- KEYS  1 players  2 matches  3 parked  4 outbox  5 applied  6 horizon  7 position  8.. the window of each game asked for
+-- KEYS  1 players  2 matches  3 parked  4 outbox  5 heads of the outbox  6 applied  7 horizon  8 position
+--       9.. the window of each game asked for
 -- ARGV  1 MessagePack {player ids, match ids, sources, partitions, window_ms,
 --         games {{index of its player, finished_at_ms, match_id}, ...}}
--- returns {rows, records, parked, outbox {source, entry, ...} with all that these rest on, applied, horizon, position,
+-- returns {rows, records, parked, outbox {source, head, entry, ...} with all that these rest on, applied, horizon, position,
 --         counts of games in [finished_at - window, finished_at), equal instants by the bytes of match_id}
 
 local players, matches, sources, partitions, window_ms, games = unpack(cmsgpack.unpack(ARGV[1]))
@@ -32,23 +33,19 @@ end
 
 local function with_what_they_rest_on()
   local found, seen, waiting = {}, {}, {}
-  local entries = fetch_if_any(KEYS[4], sources)
+  local heads = fetch_if_any(KEYS[5], sources)
   for i, source in ipairs(sources) do
-    if entries[i] and not seen[source] then
-      seen[source] = true
-      waiting[#waiting + 1] = {source, entries[i]}
-    end
+    if heads[i] then waiting[#waiting + 1] = {source, heads[i]} end
   end
   while #waiting > 0 do
-    local source, entry = unpack(table.remove(waiting))
-    found[#found + 1] = source
-    found[#found + 1] = entry
-    local rests_on = string.match(entry, '^%S+ %S+ (%S*) ')
-    for below in string.gmatch(rests_on, '[^,]+') do
-      if not seen[below] then
-        seen[below] = true
-        local under = redis.call('HGET', KEYS[4], below)
-        if under then waiting[#waiting + 1] = {below, under} end
+    local source, head = unpack(table.remove(waiting))
+    if head and not seen[source] then
+      seen[source] = true
+      found[#found + 1] = source
+      found[#found + 1] = head
+      found[#found + 1] = redis.call('HGET', KEYS[4], source)
+      for below in string.gmatch(string.match(head, '^%S+ %S+ (%S*)'), '[^,]+') do
+        waiting[#waiting + 1] = {below, redis.call('HGET', KEYS[5], below)}
       end
     end
   end
@@ -68,8 +65,8 @@ local rows = fetch(KEYS[1], players)
 local counts = {}
 for i, game in ipairs(games) do
   -- A player without a row has no window.
-  counts[i] = rows[game[1]] and count_before(KEYS[7 + i], game[2], game[3]) or 0
+  counts[i] = rows[game[1]] and count_before(KEYS[8 + i], game[2], game[3]) or 0
 end
 
 return {rows, fetch(KEYS[2], matches), fetch_if_any(KEYS[3], matches), with_what_they_rest_on(),
-        fetch(KEYS[5], partitions), redis.call('GET', KEYS[6]) or '0', redis.call('GET', KEYS[7]) or '0', counts}
+        fetch(KEYS[6], partitions), redis.call('GET', KEYS[7]) or '0', redis.call('GET', KEYS[8]) or '0', counts}

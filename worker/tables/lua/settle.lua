@@ -1,5 +1,5 @@
 -- settle: take published entries out of the outbox and move the markers of their partitions; all of it or nothing
--- KEYS  1 outbox  2 applied  3 timestamps
+-- KEYS  1 outbox  2 heads of the outbox  3 applied  4 timestamps
 -- ARGV  number of entries, (source, partition, offset);  then for each partition:
 --       partition, offset the worker knows it had reached, next offset, newest record timestamp in ms
 -- returns {} or what shows that Redis lost writes: {'behind', partition, applied, believed} or {'gone', partition, offset}
@@ -18,7 +18,7 @@ end
 
 local applied = {}
 local function applied_of(partition)
-  if not applied[partition] then applied[partition] = tonumber(redis.call('HGET', KEYS[2], partition) or '0') end
+  if not applied[partition] then applied[partition] = tonumber(redis.call('HGET', KEYS[3], partition) or '0') end
   return applied[partition]
 end
 
@@ -37,11 +37,12 @@ for first = 1, #entries, 4000 do
   local sources = {}
   for i = first, math.min(first + 3999, #entries) do sources[#sources + 1] = entries[i][1] end
   redis.call('HDEL', KEYS[1], unpack(sources))
+  redis.call('HDEL', KEYS[2], unpack(sources))
 end
 for _, marker in ipairs(markers) do
-  if tonumber(marker[3]) > applied_of(marker[1]) then redis.call('HSET', KEYS[2], marker[1], marker[3]) end
-  if tonumber(marker[4]) > tonumber(redis.call('HGET', KEYS[3], marker[1]) or '-1') then
-    redis.call('HSET', KEYS[3], marker[1], marker[4])
+  if tonumber(marker[3]) > applied_of(marker[1]) then redis.call('HSET', KEYS[3], marker[1], marker[3]) end
+  if tonumber(marker[4]) > tonumber(redis.call('HGET', KEYS[4], marker[1]) or '-1') then
+    redis.call('HSET', KEYS[4], marker[1], marker[4])
   end
 end
 return {}
