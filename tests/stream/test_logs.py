@@ -12,10 +12,13 @@ from worker.stream.logs import configure_logs
 
 @pytest.fixture(autouse=True)
 def restored():
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    root, library = logging.getLogger(), logging.getLogger("aiokafka")
+    handlers, levels = root.handlers[:], (root.level, library.level)
+    library.setLevel(logging.NOTSET)
     yield
-    root.handlers[:], root.level = handlers, level
+    root.handlers[:] = handlers
+    root.setLevel(levels[0])
+    library.setLevel(levels[1])
     structlog.reset_defaults()
 
 

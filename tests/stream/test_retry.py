@@ -36,13 +36,16 @@ from worker.stream.retry import is_transient, retried
         KafkaTimeoutError(),
         PublishError("refused"),
         ConnectionResetError(),
+        RuntimeError("unable to perform operation on <TCPTransport closed=True>; the handler is closed"),
     ],
 )
 def test_what_passes_by_itself_is_tried_again(error):
     assert is_transient(error)
 
 
-@pytest.mark.parametrize("error", [ResponseError("ERR user_script:12: nil"), ValueError("a bug"), KeyError("row")])
+@pytest.mark.parametrize(
+    "error", [ResponseError("ERR user_script:12: nil"), ValueError("a bug"), KeyError("row"), RuntimeError("a bug")]
+)
 def test_what_is_wrong_is_not(error):
     assert not is_transient(error)
 

@@ -52,13 +52,17 @@ TRANSIENT: tuple[type[Exception], ...] = (
     OSError,
 )
 _PASSING_REPLIES = ("MISCONF", "NOREPLICAS", "MASTERDOWN", "LOADING", "TRYAGAIN", "CLUSTERDOWN", "MOVED", "ASK", "BUSY")
+_CLOSED = "the handler is closed"
 
 
 def is_transient(error: Exception) -> bool:
     """Return whether the same call may succeed later, without anything being wrong with what was asked."""
-    if isinstance(error, ResponseError) and not isinstance(error, TRANSIENT):
+    if isinstance(error, TRANSIENT):
+        return True
+    if isinstance(error, ResponseError):
         return str(error).startswith(_PASSING_REPLIES)
-    return isinstance(error, TRANSIENT)
+    # How uvloop reports a connection that was closed between two writes of one command.
+    return isinstance(error, RuntimeError) and _CLOSED in str(error)
 
 
 async def retried(what: str, call: Callable[[], Awaitable[T]], budget_s: float, health: Health) -> T:
