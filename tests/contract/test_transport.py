@@ -215,6 +215,7 @@ def test_stopping_waits_for_the_batches_in_hand_and_commits_them(
     run(test)
 
 
+@pytest.mark.real_kafka
 def test_a_second_worker_takes_over_without_loss(kafka: SharedKafka, topic_prefix: str, finished: str) -> None:
     async def test() -> None:
         await create_inputs(kafka.bootstrap, topic_prefix, PARTITIONS)
