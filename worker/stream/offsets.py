@@ -33,9 +33,11 @@ class Offsets:
         self._consumer, self._admin = consumer, admin
 
     async def stop(self) -> None:
-        """Disconnect."""
-        await self._consumer.stop()
-        await self._admin.close()
+        """Disconnect, where a start was completed."""
+        consumer, admin, self._consumer, self._admin = self._consumer, self._admin, None, None
+        if consumer is not None:
+            await consumer.stop()
+            await admin.close()
 
     async def partitions(self, topics: Sequence[str]) -> dict[str, list[Partition]]:
         """Return the partitions of those of the topics that exist."""
