@@ -56,7 +56,7 @@ class Publisher:
         except BaseException:
             await producer.stop()
             raise
-        self._producer, self._broken = producer, False
+        self._producer = producer
 
     async def stop(self) -> None:
         """Disconnect, waiting a few seconds at most for what is under way."""
@@ -75,6 +75,7 @@ class Publisher:
         """
         if self._broken:
             await self._restart()
+        self._broken = True  # until all is confirmed: whatever ends this early leaves a hole in the producer's sequence
         lanes = await self._by_partition(messages)
         sends = (self._send(lane, queue) for lane, queue in lanes.items())
         results = await asyncio.gather(*sends, return_exceptions=True)
@@ -82,11 +83,10 @@ class Publisher:
             if isinstance(result, MessageSizeTooLargeError) and lane[0].endswith(".dlt"):
                 await self._send_what_fits(lane, queue)
             elif isinstance(result, KafkaError):
-                self._broken = True
                 raise PublishError(f"Kafka did not take a record for {lane[0]}/{lane[1]}: {result!r}") from result
             elif isinstance(result, BaseException):
-                self._broken = True
                 raise result
+        self._broken = False
 
     async def _restart(self) -> None:
         """Start over with a new producer: a refused batch leaves a hole in the old one's sequence."""
@@ -128,9 +128,10 @@ class Publisher:
             try:
                 await self._send(lane, [message])
             except MessageSizeTooLargeError:
-                log.warning("dead letter too large, published without its body", topic=lane[0], headers=message.headers)
+                letter = without_body(message)
+                log.warning("dead letter too large, goes without its body", topic=lane[0], headers=letter.headers)
                 await self._restart()
-                await self._send(lane, [without_body(message)])
+                await self._send(lane, [letter])
 
 
 def _append(batch: Any, message: Message) -> bool:

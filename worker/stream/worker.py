@@ -144,18 +144,21 @@ class _Worker(mode.Service):
         pruned_at = -PRUNE_EVERY_S
         loop = asyncio.get_running_loop()
         while True:
+            step = "Writing to Redis"
             try:
                 await self._registry.check_writable()
-                self._health.works("Writing to Redis")
+                self._health.works(step)
+                step = "Reading offsets and markers"
                 await report_lag(self._partitions, self._tables, self._offsets, self._metrics)
                 if loop.time() - pruned_at > PRUNE_EVERY_S and self._first_input in self._partitions:
                     pruned_at = loop.time()
                     await prune(await self._inputs(), self._pools, self._tables, self._offsets, self._metrics)
+                self._health.works(step)
             except Exception as error:
                 if not is_transient(error):
                     raise
-                if self._health.failing("Writing to Redis", repr(error)):
-                    log.warning("not ready", step="Writing to Redis", error=repr(error))
+                if self._health.failing(step, repr(error)):
+                    log.warning("not ready", step=step, error=repr(error))
             gc.collect()
             await asyncio.sleep(UPKEEP_EVERY_S)
 
