@@ -90,7 +90,8 @@ def test_what_is_stale_is_decided_again_until_it_holds():
         decided = await decide_all(here, events, await load(here, events, NOTHING), None)
         other = at_offset(0, finished("blitzgammon", "m-0", "bob", "ann", at=AT - HOUR), 1)
         await apply(there, [other], NOTHING)
-        return await commit(here, decided, NOTHING)
+        done, _ = await commit(here, decided, (), NOTHING)
+        return done
 
     applied = asyncio.run(meddled())
     assert applied.conflicts == 2
@@ -110,7 +111,9 @@ def test_a_batch_decided_on_top_of_the_one_before_sees_it():
         first, second = [match(0), match(1)], [match(1), match(2), at_offset(0, analyzed("blitzgammon", "m-1", (9, 4)))]
         before = await decide_all(here, first, await load(here, first, NOTHING), None)
         following = await decide_all(here, second, await load(here, second, NOTHING), before)
-        return await commit(here, before, NOTHING), await commit(here, following, NOTHING)
+        first_done, _ = await commit(here, before, (), NOTHING)
+        second_done, _ = await commit(here, following, (), NOTHING)
+        return first_done, second_done
 
     before, following = asyncio.run(ahead())
     assert (before.conflicts, following.conflicts) == (0, 0)

@@ -18,7 +18,7 @@ from worker.rules.pools import Pool
 from worker.rules.ruleset import Ruleset
 from worker.stream.decode import Decoded
 from worker.tables.errors import LostWritesError
-from worker.tables.tables import Cause, Loaded, Partition, PoolTables, Stored, Wanted
+from worker.tables.tables import Cause, Committed, Loaded, Partition, PoolTables, Stored, Wanted
 
 
 @dataclass(slots=True)
@@ -85,7 +85,8 @@ async def apply(target: Target, events: Sequence[Decoded], progress: Progress, s
     Raises LostWritesError where the tables are behind what they had confirmed.
     """
     loaded = await load(target, events, progress, stage)
-    return await commit(target, await decide_all(target, events, loaded, None, stage), progress, stage)
+    decided = await decide_all(target, events, loaded, None, stage)
+    return (await commit(target, decided, (), progress, stage))[0]
 
 
 async def load(target: Target, events: Sequence[Decoded], progress: Progress, stage: Stage = untimed) -> Loaded:
@@ -124,23 +125,22 @@ async def decide_all(
     return Decided(events, causes, answered, loaded.outbox, len(events) - len(fresh), loaded.position)
 
 
-async def commit(target: Target, decided: Decided, progress: Progress, stage: Stage = untimed) -> Applied:
-    """Commit what was decided; what comes back stale is loaded and decided again, until nothing does."""
+async def commit(
+    target: Target, decided: Decided, following: Sequence[Decoded], progress: Progress, stage: Stage = untimed
+) -> tuple[Applied, Loaded | None]:
+    """Commit what was decided, and in the same round trip load what the events `following` need.
+
+    What comes back stale is loaded and decided again, until nothing does; what was loaded meanwhile is then of no use.
+    """
     done = Applied(progress.position)
-    while True:
-        done.position = max(done.position, decided.position)
-        done.repeated += len(decided.answered)
-        done.skipped += decided.skipped
-        done.sources.extend(decided.answered)
-        _add(done, decided.stored)
-        with stage("commit"):
-            stale = await _commit_once(target.tables, decided.causes, done)
-        if not stale:
-            return done
+    stale, loaded = await _commit_once(target, decided, following, progress, done, stage)
+    while stale:
+        loaded = None
         done.conflicts += len(stale)
         events = [event for event in decided.events if event.delivery.source in stale]
-        loaded = await load(target, events, progress, stage)
-        decided = await decide_all(target, events, loaded, None, stage)
+        decided = await decide_all(target, events, await load(target, events, progress, stage), None, stage)
+        stale, _ = await _commit_once(target, decided, (), progress, done, stage)
+    return done, loaded
 
 
 def _add(done: Applied, entries: Sequence[Stored]) -> None:
@@ -148,14 +148,27 @@ def _add(done: Applied, entries: Sequence[Stored]) -> None:
         done.messages.extend(entry.messages)
 
 
-async def _commit_once(tables: PoolTables, causes: Sequence[Cause], done: Applied) -> set[Source]:
-    """Commit, add what was written to `done`, and return the sources of what was stale."""
-    if not causes:
-        return set()
-    committed = await tables.commit(causes)
+async def _commit_once(
+    target: Target,
+    decided: Decided,
+    following: Sequence[Decoded],
+    progress: Progress,
+    done: Applied,
+    stage: Stage,
+) -> tuple[set[Source], Loaded | None]:
+    """Commit, add to `done` what that wrote and what had been written before, and return the sources of the stale."""
+    done.position = max(done.position, decided.position)
+    done.repeated += len(decided.answered)
+    done.skipped += decided.skipped
+    done.sources.extend(decided.answered)
+    _add(done, decided.stored)
+    if not decided.causes:
+        return set(), await load(target, following, progress, stage) if following else None
+    with stage("commit"):
+        committed, loaded = await _commit_and_load(target, decided.causes, following, progress)
     _add(done, committed.rests_on)
     stale = set()
-    for cause, position in zip(causes, committed.positions, strict=True):
+    for cause, position in zip(decided.causes, committed.positions, strict=True):
         if position is None:
             stale.add(cause.source)
             continue
@@ -164,7 +177,18 @@ async def _commit_once(tables: PoolTables, causes: Sequence[Cause], done: Applie
         if cause.messages:
             done.messages.extend([complete(message, position) for message in cause.messages])
             done.sources.append(cause.source)
-    return stale
+    return stale, loaded
+
+
+async def _commit_and_load(
+    target: Target, causes: Sequence[Cause], following: Sequence[Decoded], progress: Progress
+) -> tuple[Committed, Loaded | None]:
+    if not following:
+        return await target.tables.commit(causes), None
+    wanted = _wanted(target.pool, following)
+    committed, loaded = await target.tables.commit_then_load(causes, wanted)
+    _check(target.name, wanted.partitions, loaded, progress)
+    return committed, loaded
 
 
 def _wanted(pool: Pool | None, events: Sequence[Decoded]) -> Wanted:

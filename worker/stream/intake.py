@@ -12,7 +12,7 @@ from aiokafka import ConsumerRecord
 from worker.ratings.delivery import Delivery, Source
 from worker.stream.app import PartitionBatch
 from worker.stream.decode import Decoded, Decoder
-from worker.tables.tables import Partition
+from worker.tables.tables import UNPOOLED, Partition
 
 
 class Reached(NamedTuple):
@@ -24,9 +24,13 @@ class Reached(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Events to apply together. `acknowledgements` are of what Kafka delivered and ends with this batch."""
+    """Events to apply together, and the same `by_pool` (UNPOOLED where they name none of ours).
+
+    `acknowledgements` are of what Kafka delivered and ends with this batch.
+    """
 
     events: Sequence[Decoded]
+    by_pool: Mapping[str, Sequence[Decoded]]
     reached: Mapping[Partition, Reached]
     acknowledgements: Sequence[Callable[[], Awaitable[None]]]
 
@@ -89,19 +93,21 @@ class Intake:
         heads = [(_instant(queue.events[0]), partition) for partition, queue in self._queues.items() if queue.events]
         heapify(heads)
         events: list[Decoded] = []
+        by_pool: dict[str, list[Decoded]] = defaultdict(list)
         taken: dict[Partition, list[Delivery]] = defaultdict(list)
         while heads and len(events) < most:
             partition = heads[0][1]
             waiting = self._queues[partition].events
             event = waiting.popleft()
             events.append(event)
+            by_pool[event.pool or UNPOOLED].append(event)
             taken[partition].append(event.delivery)
             if waiting:
                 heapreplace(heads, (_instant(waiting[0]), partition))
             else:
                 heappop(heads)
         reached = {partition: _reached(deliveries) for partition, deliveries in taken.items()}
-        return Batch(events, reached, self._complete(reached))
+        return Batch(events, by_pool, reached, self._complete(reached))
 
     def _complete(self, reached: Mapping[Partition, Reached]) -> list[Callable[[], Awaitable[None]]]:
         complete = []

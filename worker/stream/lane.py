@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -25,7 +24,7 @@ from worker.stream.publish import Publisher
 from worker.stream.record import log_outcomes, record
 from worker.stream.retry import retried
 from worker.tables.errors import LostWritesError
-from worker.tables.tables import UNPOOLED, Loaded, Marker, Partition, PoolTables
+from worker.tables.tables import Loaded, Marker, Partition, PoolTables
 
 log = structlog.get_logger()
 
@@ -35,6 +34,17 @@ PATIENCE_S = 2.0
 """How long Kafka may take to confirm a batch before the worker calls itself not ready, in seconds."""
 
 
+BATCHES_FINISHING = 2
+"""How many batches are published and settled while the next is committed."""
+
+
+class _Loaded(NamedTuple):
+    """A batch that is loaded and not yet decided, pool by pool."""
+
+    batch: Batch
+    parts: Mapping[str, Loaded]
+
+
 class _Prepared(NamedTuple):
     """A batch that is decided and not yet committed, pool by pool."""
 
@@ -42,19 +52,27 @@ class _Prepared(NamedTuple):
     parts: Mapping[str, Decided]
 
 
+class _Finishing(NamedTuple):
+    """What is still to be done for a batch that is committed; each ends with what it failed with, or the one before."""
+
+    published: "asyncio.Task[None]"
+    settled: "asyncio.Task[None]"
+
+
 class Lane:
     """The way of one batch, in this order:
 
     1. take what waits, merged by the events' instants;
-    2. load, pool by pool, what it needs; only then the batch before it is committed, so that its effects are not in it;
-    3. decide, on what was loaded and on top of the batch before;
+    2. load, pool by pool, what it needs, in one round trip with the commit of the batch before the last;
+    3. decide, on what was loaded and on top of the batch before, which is not in it;
     4. commit, once that of the batch before is done; what it found stale is decided again, and so is what was on top;
     5. publish its answers, in order, and wait until Kafka has confirmed every one;
     6. settle: take them out of the outbox and move the markers, in every pool;
     7. acknowledge to Faust.
 
-    Commits come one after the other, and so do steps 5 to 7: those of one batch are over before the next one's begin.
-    `tables` has every pool, and UNPOOLED.
+    So several batches are under way: while Redis commits one and loads the one after the next, the next is decided,
+    the one before is published and the one before that settled. Each step but the third is done with one batch before
+    it begins with the next. `tables` has every pool, and UNPOOLED.
     """
 
     def __init__(
@@ -95,22 +113,23 @@ class Lane:
     async def run(self) -> None:
         """Work until cancelled; whatever goes wrong for good ends the process through `leave`."""
         prepared: _Prepared | None = None
-        finishing: asyncio.Task[None] | None = None
+        loaded: _Loaded | None = None
+        finishing: list[_Finishing] = []
         try:
             while True:
-                batch = await self._intake.next_batch(self._settings.batch_max, wait=prepared is None)
-                parts = await self._load(batch) if batch is not None else {}
-                committing = asyncio.create_task(self._commit(prepared)) if prepared is not None else None
-                following = await self._decide(batch, parts, prepared) if batch is not None else None
-                if prepared is not None and committing is not None:
-                    applied = await committing
-                    if following is not None:
-                        following = await self._decide_again(following, applied)
-                    if finishing is not None:
-                        await finishing
-                    finishing = asyncio.create_task(self._finish(prepared.batch, applied))
-                    finishing.add_done_callback(self._look)
-                prepared = following
+                is_idle = prepared is None and loaded is None
+                batch = await self._intake.next_batch(self._settings.batch_max, wait=is_idle)
+                exchange = asyncio.create_task(self._commit_and_load(prepared, batch))
+                decided = await self._decide(loaded, prepared) if loaded is not None else None
+                applied, parts = await exchange
+                if prepared is not None:
+                    if decided is not None:
+                        decided = await self._decide_again(decided, applied)
+                    if len(finishing) == BATCHES_FINISHING:
+                        await finishing.pop(0).settled
+                    finishing.append(self._finish(prepared.batch, applied, finishing[-1] if finishing else None))
+                prepared = decided
+                loaded = _Loaded(batch, parts) if batch is not None else None
         except Exception as error:
             self._fail(error)
 
@@ -133,70 +152,99 @@ class Lane:
                 await self._retried("Looking for deleted records", gap)
             self._expected[partition] = max(expected, reached.offset)
 
-    async def _load(self, batch: Batch) -> dict[str, tuple[Sequence[Decoded], Loaded]]:
-        await self._look_for_gaps(batch)
-        self._metrics.batch_size.observe(len(batch.events))
-        events: dict[str, list[Decoded]] = defaultdict(list)
-        for event in batch.events:
-            events[event.pool or UNPOOLED].append(event)
-        loaded = await asyncio.gather(*(self._load_pool(name, part) for name, part in events.items()))
-        return {name: (part, found) for (name, part), found in zip(events.items(), loaded, strict=True)}
+    async def _decide(self, loaded: _Loaded, before: _Prepared | None) -> _Prepared:
+        decided = {}
+        for name, events in loaded.batch.by_pool.items():
+            under = before.parts.get(name) if before is not None else None
+            decided[name] = await decide_all(
+                self._targets[name], events, loaded.parts[name], under, self._metrics.stage
+            )
+        return _Prepared(loaded.batch, decided)
+
+    async def _decide_again(self, decided: _Prepared, applied: Mapping[str, Applied]) -> _Prepared:
+        """Decide anew in pools where the batch before did not become what this one was decided on top of."""
+        parts = dict(decided.parts)
+        for name, part in decided.parts.items():
+            if name in applied and applied[name].conflicts:
+                loaded = await self._load_pool(name, part.events)
+                parts[name] = await decide_all(self._targets[name], part.events, loaded, None, self._metrics.stage)
+        return _Prepared(decided.batch, parts)
+
+    async def _commit_and_load(
+        self, prepared: _Prepared | None, batch: Batch | None
+    ) -> tuple[dict[str, Applied], dict[str, Loaded]]:
+        """Commit one batch and load what another one needs, pools side by side."""
+        decided = prepared.parts if prepared is not None else {}
+        events: Mapping[str, Sequence[Decoded]] = {}
+        if batch is not None:
+            await self._look_for_gaps(batch)
+            self._metrics.batch_size.observe(len(batch.events))
+            events = batch.by_pool
+        names = list({**decided, **events})
+        done = await asyncio.gather(*(self._exchange(name, decided.get(name), events.get(name, ())) for name in names))
+        applied = {name: part for name, (part, _) in zip(names, done, strict=True) if part is not None}
+        return applied, {name: found for name, (_, found) in zip(names, done, strict=True) if found is not None}
+
+    async def _exchange(
+        self, name: str, decided: Decided | None, following: Sequence[Decoded]
+    ) -> tuple[Applied | None, Loaded | None]:
+        applied, loaded = await self._commit_pool(name, decided, following) if decided is not None else (None, None)
+        if following and loaded is None:
+            loaded = await self._load_pool(name, following)
+        return applied, loaded
 
     async def _load_pool(self, name: str, events: Sequence[Decoded]) -> Loaded:
         call = partial(load, self._targets[name], events, self._progress(name), self._metrics.stage)
         return await self._retried(f"Loading from pool {name}", call)
 
-    async def _decide(
-        self, batch: Batch, parts: Mapping[str, tuple[Sequence[Decoded], Loaded]], before: _Prepared | None
-    ) -> _Prepared:
-        decided = {}
-        for name, (events, loaded) in parts.items():
-            under = before.parts.get(name) if before is not None else None
-            decided[name] = await decide_all(self._targets[name], events, loaded, under, self._metrics.stage)
-        return _Prepared(batch, decided)
-
-    async def _decide_again(self, following: _Prepared, applied: Mapping[str, Applied]) -> _Prepared:
-        """Decide anew in pools where the batch before did not become what this one was decided on top of."""
-        parts = {}
-        for name, decided in following.parts.items():
-            parts[name] = decided
-            if name in applied and applied[name].conflicts:
-                loaded = await self._load_pool(name, decided.events)
-                target, stage = self._targets[name], self._metrics.stage
-                parts[name] = await decide_all(target, decided.events, loaded, None, stage)
-        return _Prepared(following.batch, parts)
-
-    async def _commit(self, prepared: _Prepared) -> dict[str, Applied]:
-        parts = prepared.parts.items()
-        applied = await asyncio.gather(*(self._commit_pool(name, decided) for name, decided in parts))
-        return dict(zip(prepared.parts, applied, strict=True))
-
-    async def _commit_pool(self, name: str, decided: Decided) -> Applied:
+    async def _commit_pool(
+        self, name: str, decided: Decided, following: Sequence[Decoded]
+    ) -> tuple[Applied, Loaded | None]:
         target, progress, stage = self._targets[name], self._progress(name), self._metrics.stage
         is_first = True
 
-        async def call() -> Applied:
+        async def call() -> tuple[Applied, Loaded | None]:
             nonlocal is_first
             if is_first:
                 is_first = False
-                return await commit(target, decided, progress, stage)
+                return await commit(target, decided, following, progress, stage)
             # Nobody knows whether a commit that failed was carried out: what it wrote is found in the outbox.
             again = await apply(target, decided.events, progress, stage)
             again.conflicts = max(1, again.conflicts)
-            return again
+            return again, None
 
-        applied = await self._retried(f"Committing to pool {name}", call)
+        applied, loaded = await self._retried(f"Committing to pool {name}", call)
         self._position[name] = applied.position
-        return applied
+        return applied, loaded
 
     def _progress(self, name: str) -> Progress:
         # A copy: what is settled while Redis answers is not yet in the answer.
         return Progress(self._position[name], dict(self._applied[name]))
 
-    async def _finish(self, batch: Batch, applied: Mapping[str, Applied]) -> None:
+    def _finish(self, batch: Batch, applied: Mapping[str, Applied], before: "_Finishing | None") -> "_Finishing":
+        """Publish, once that is over for the batch before, and settle, once that is."""
         messages = [message for part in applied.values() for message in part.messages]
+        published = asyncio.create_task(self._publish_next(messages, before))
+        settled = asyncio.create_task(self._settle_next(batch, applied, published, before))
+        settled.add_done_callback(self._look)
+        return _Finishing(published, settled)
+
+    async def _publish_next(self, messages: Sequence[Message], before: "_Finishing | None") -> None:
+        if before is not None:
+            await before.published
         with self._metrics.stage("publish"):
             await self._retried("Publishing", partial(self._publish, messages))
+
+    async def _settle_next(
+        self,
+        batch: Batch,
+        applied: Mapping[str, Applied],
+        published: "asyncio.Task[None]",
+        before: "_Finishing | None",
+    ) -> None:
+        await published
+        if before is not None:
+            await before.settled
         with self._metrics.stage("settle"):
             await asyncio.gather(
                 *(self._settle(name, applied[name].sources if name in applied else (), batch) for name in self._tables)

@@ -115,6 +115,10 @@ class MemoryTables:
         entries = [_stored(source, self._store.outbox[source]) for source in sorted(below, key=self._position_of)]
         return Committed(positions, entries)
 
+    async def commit_then_load(self, causes: Sequence[Cause], wanted: Wanted) -> tuple[Committed, Loaded]:
+        """See `PoolTables.commit_then_load`."""
+        return await self.commit(causes), await self.load(wanted)
+
     def _holds(self, outcome: Outcome) -> bool:
         store = self._store
         writes = outcome.rows or outcome.record is not None or outcome.parked is not None

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import ormsgpack
+from redis.exceptions import NoScriptError
 
 from worker.ratings.delivery import Source
 from worker.ratings.outcome import Outcome
@@ -41,6 +42,14 @@ Argument = str | bytes | int
 UNCHECKED = "*"
 
 
+class Call(NamedTuple):
+    """One call of a script."""
+
+    verb: str
+    keys: Sequence[str]
+    arguments: Sequence[Argument]
+
+
 class RedisTables:
     """`PoolTables` over one Redis, Sentinel group or cluster. `run` names this process's life in the outbox."""
 
@@ -65,6 +74,9 @@ class RedisTables:
 
     async def load(self, wanted: Wanted) -> Loaded:
         """See `PoolTables.load`."""
+        return self._loaded(wanted, await self._call(*self._loading(wanted)))
+
+    def _loading(self, wanted: Wanted) -> Call:
         keys = self._keys("players", "matches", "parked", "outbox", "heads", "applied", "horizon", "position")
         index = {player_id: place for place, player_id in enumerate(wanted.players, 1)}
         games = []
@@ -79,7 +91,9 @@ class RedisTables:
             wanted.window_ms,
             games,
         )
-        answer = await self._call("load", keys, [ormsgpack.packb(asked)])
+        return Call("load", keys, [ormsgpack.packb(asked)])
+
+    def _loaded(self, wanted: Wanted, answer: Any) -> Loaded:
         rows, records, parked, outbox, applied, horizon, position, counts = answer
         return Loaded(
             {name: unpack_row(row) for name, row in zip(wanted.players, rows, strict=True) if row},
@@ -98,11 +112,29 @@ class RedisTables:
 
     async def commit(self, causes: Sequence[Cause]) -> Committed:
         """See `PoolTables.commit`."""
+        return _committed(await self._call(*self._committing(causes)))
+
+    async def commit_then_load(self, causes: Sequence[Cause], wanted: Wanted) -> tuple[Committed, Loaded]:
+        """See `PoolTables.commit_then_load`."""
+        committing, loading = self._committing(causes), self._loading(wanted)
+        pipeline = self._client.pipeline(transaction=False)
+        for verb, keys, arguments in (committing, loading):
+            pipeline.evalsha(self._scripts[verb].sha, len(keys), *keys, *arguments)
+        committed, loaded = await pipeline.execute(raise_on_error=False)
+        if isinstance(committed, NoScriptError):  # a Redis that was started anew knows no scripts
+            return await self.commit(causes), await self.load(wanted)
+        if isinstance(loaded, NoScriptError):
+            return _committed(committed), await self.load(wanted)
+        for answer in (committed, loaded):
+            if isinstance(answer, Exception):
+                raise answer
+        return _committed(committed), self._loaded(wanted, loaded)
+
+    def _committing(self, causes: Sequence[Cause]) -> Call:
         keys = self._keys("players", "matches", "parked", "outbox", "heads", "leaderboard", "position", "horizon")
         blobs = _Blobs(first_place=3)
         packed = [self._pack(cause, keys, blobs) for cause in causes]
-        positions, rests_on = await self._call("commit", keys, [self._run, ormsgpack.packb(packed), *blobs.parts])
-        return Committed([int(text) if text else None for text in positions], _stored(rests_on))
+        return Call("commit", keys, [self._run, ormsgpack.packb(packed), *blobs.parts])
 
     def _pack(self, cause: Cause, keys: list[str], blobs: "_Blobs") -> tuple[object, ...]:
         """Return the cause as commit.lua describes it; adds its windows to `keys` and its bytes to `blobs`."""
@@ -232,6 +264,11 @@ def _pack_parked(outcome: Outcome, blobs: _Blobs) -> tuple[object, ...]:
         return (UNCHECKED, 0)
     parked, replaces = outcome.parked
     return (parked_version(replaces), blobs.add(pack_parked(parked)) if parked is not None else 0)
+
+
+def _committed(answer: Any) -> Committed:
+    positions, rests_on = answer
+    return Committed([int(text) if text else None for text in positions], _stored(rests_on))
 
 
 def _stored(flat: Sequence[bytes]) -> list[Stored]:

@@ -103,6 +103,9 @@ class PoolTables(Protocol):
     async def commit(self, causes: Sequence[Cause]) -> Committed:
         """Write each cause whole, in order, or return it as stale with every later one that names what it names."""
 
+    async def commit_then_load(self, causes: Sequence[Cause], wanted: Wanted) -> tuple[Committed, Loaded]:
+        """Commit, and then load what another batch needs, in one round trip; nothing else is atomic about it."""
+
     async def settle(self, sources: Sequence[Source], markers: Sequence[Marker]) -> None:
         """Take published entries out of the outbox and move the markers; raise LostWritesError where they are gone."""
 

@@ -13,7 +13,7 @@ from tests.ratings.ladder import POOLS
 from worker.ratings.wire import Message
 from worker.stream.apply import Applied, Decided, Progress, Target, apply, commit, decide_all, load
 from worker.stream.decode import Decoded
-from worker.tables.tables import Cause, Committed, Marker, Partition, PoolTables
+from worker.tables.tables import Cause, Committed, Loaded, Marker, Partition, PoolTables, Wanted
 
 
 class DiedError(Exception):
@@ -38,6 +38,12 @@ class Unsure:
             raise LostReplyError
         return committed
 
+    async def commit_then_load(self, causes: Sequence[Cause], wanted: Wanted) -> tuple[Committed, Loaded]:
+        answer = await self.tables.commit_then_load(causes, wanted)
+        if self.chance.random() < self.loses:
+            raise LostReplyError
+        return answer
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.tables, name)
 
@@ -46,9 +52,9 @@ class Unsure:
 class Writer:
     """Takes the partitions it is given from their markers on, in batches of up to `batch_max`.
 
-    As the worker's lane does, it decides a batch on top of the one before while that is being committed, and settles
-    only after its next commit. It publishes message by message and lets others in between. With `dies` it raises
-    DiedError at one of those moments, at random.
+    As the worker's lane does, it decides a batch on top of the one before while that is being committed and the next
+    one loaded, and settles only after its next commit. It publishes message by message and lets others in between.
+    With `dies` it raises DiedError at one of those moments, at random.
     """
 
     pool: str
@@ -67,27 +73,42 @@ class Writer:
         progress = Progress(0, dict(next_offsets))
         target = Target(self.pool, POOLS[self.pool], self.tables, "")
         before: Decided | None = None
-        reached: list[Marker] = []
-        while (batch := self._take(log, next_offsets)) or before is not None:
-            loaded = await load(target, batch, progress)
-            committing = asyncio.create_task(self._commit(target, before, progress)) if before is not None else None
-            decided = await decide_all(target, batch, loaded, before)
-            if committing is not None:
-                applied = await committing
-                if applied.conflicts:
-                    decided = await decide_all(target, batch, await load(target, batch, progress), None)
+        waiting: tuple[Sequence[Decoded], Loaded] | None = None
+        reached: list[list[Marker]] = []
+        while (batch := self._take(log, next_offsets)) or waiting is not None or before is not None:
+            if batch:
+                reached.append([Marker(name, offset) for name, offset in next_offsets.items()])
+            exchange = asyncio.create_task(self._exchange(target, before, batch, progress))
+            decided = await decide_all(target, *waiting, before) if waiting is not None else None
+            applied, loaded = await exchange
+            if applied is not None:
+                if applied.conflicts and decided is not None:
+                    again = await load(target, decided.events, progress)
+                    decided = await decide_all(target, decided.events, again, None)
                 self.conflicts += applied.conflicts
                 progress = Progress(applied.position, progress.applied)
                 await self._settle()
                 await self._publish(applied.messages)
-                self._unsettled.append((applied, reached))
-            before = decided if batch else None
-            reached = [Marker(name, offset) for name, offset in next_offsets.items()]
+                self._unsettled.append((applied, reached.pop(0)))
+            before = decided
+            waiting = (batch, loaded) if loaded is not None else None
         await self._settle()
 
-    async def _commit(self, target: Target, decided: Decided, progress: Progress) -> Applied:
+    async def _exchange(
+        self, target: Target, decided: Decided | None, following: Sequence[Decoded], progress: Progress
+    ) -> tuple[Applied | None, Loaded | None]:
+        applied, loaded = None, None
+        if decided is not None:
+            applied, loaded = await self._commit(target, decided, following, progress)
+        if following and loaded is None:
+            loaded = await load(target, following, progress)
+        return applied, loaded
+
+    async def _commit(
+        self, target: Target, decided: Decided, following: Sequence[Decoded], progress: Progress
+    ) -> tuple[Applied, Loaded | None]:
         try:
-            return await commit(target, decided, progress)
+            return await commit(target, decided, following, progress)
         except LostReplyError:
             pass
         while True:
@@ -96,7 +117,7 @@ class Writer:
             except LostReplyError:
                 continue
             again.conflicts = max(1, again.conflicts)
-            return again
+            return again, None
 
     def _take(self, log: Log, next_offsets: dict[Partition, int]) -> list[Decoded]:
         """Merge the partitions' heads by their instants."""
