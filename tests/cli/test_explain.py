@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.cli.standing import Standing, told
 from tests.ratings.ladder import AT, DAY, HOUR, POOLS, SECOND, Ladder, analyzed, finished, pool_of
@@ -178,7 +179,7 @@ def test_a_floor_that_a_late_full_change_meets_is_told() -> None:
 
 def test_what_the_floor_keeps_of_a_late_halving_is_told() -> None:
     table = blitzgammon(100, 200, prs=(9.0, 4.0))
-    table.state.rows["bob"] = table.state.rows["bob"]._replace(rating=103)
+    table.state.rows["bob"] = replace(table.state.rows["bob"], rating=103)
     table.analysis(4.0, 9.0)
     assert "; the floor kept 13 points." in table.text()
     assert "In all, this match has moved ann by +31 and bob by -18." in table.text()

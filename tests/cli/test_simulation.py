@@ -7,6 +7,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from worker.cli.simulation import DAY_MS, DEFAULT_POOLS, Kind, Published, Scenario, Shares, gammon42_matches, simulate
 from worker.cli.simulation.presets import SPANS_CUT_OVER_MS
@@ -66,7 +67,7 @@ def match_in(record: Published) -> MatchFinished:
 def content(match: MatchFinished) -> MatchFinished:
     """What counts when a match comes again: everything but the PRs."""
     bare = (Player(player.id, player.kind) for player in (match.winner, match.loser))
-    return match._replace(**dict(zip(("winner", "loser"), bare, strict=True)))
+    return structs.replace(match, **dict(zip(("winner", "loser"), bare, strict=True)))
 
 
 @given(

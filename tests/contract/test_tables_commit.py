@@ -1,8 +1,9 @@
 """What a commit writes, what it refuses to write, and what it hands back."""
 
 import pytest
+from msgspec.structs import replace
 
-from tests.contract.stores import contract
+from tests.contract.stores import Store, contract, wanted
 from tests.ratings.ladder import AT, HOUR, analyzed, finished
 from worker.ratings.outcome import Kind
 
@@ -79,7 +80,7 @@ class TestACauseIsStale:
             [decided] = await here.decide(analysis(revision=2))
             [other] = await there.decide(analysis(revision=1))
             rows = tuple((player_id, replaces, replaces) for player_id, _, replaces in other.outcome.rows)
-            await there.commit([other._replace(outcome=other.outcome._replace(rows=rows))])
+            await there.commit([replace(other, outcome=replace(other.outcome, rows=rows))])
             await is_stale(here, decided)
 
         store.run(body, "blitzgammon")
@@ -257,7 +258,8 @@ async def test_an_excluded_match_drops_what_was_parked_for_it(here, there):
 @contract("blitzgammon")
 async def test_a_letter_without_a_pool_state_is_kept_for_publication(here, there):
     [cause] = await here.decide(match("m-1"))
-    letter = cause.outcome._replace(
+    letter = replace(
+        cause.outcome,
         kind=Kind.REFUSED,
         match_id="",
         players=(),
@@ -267,9 +269,55 @@ async def test_a_letter_without_a_pool_state_is_kept_for_publication(here, there
         changes=None,
         on_leaderboard=frozenset(),
     )
-    message = cause.messages[0]._replace(value=None, key=None, headers=[("h", b"\x00 \xff")], takes_position=False)
+    message = replace(cause.messages[0], value=None, key=None, headers=[("h", b"\x00 \xff")], takes_position=False)
     await there.tables.raise_horizon(AT + HOUR)
-    committed = await here.commit([cause._replace(outcome=letter, messages=[message])])
+    committed = await here.commit([replace(cause, outcome=letter, messages=[message])])
     assert list(committed.positions) == [0]
     [entry] = (await there.load(sources=[cause.source])).outbox
     assert list(entry.messages) == [message]
+
+
+class TestCommittingAndThenLoading:
+    @staticmethod
+    def test_shows_what_was_just_committed(store):
+        async def body(here, there):
+            await there.send(match("m-0", "cem", "dee"))
+            causes = await here.decide(match("m-1"), match("m-2", "cem", "bob"))
+            asked = wanted("blitzgammon", [match("m-1"), match("m-3", "cem", "dee")])
+            committed, loaded = await here.tables.commit_then_load(causes, asked)
+            assert list(committed.positions) == [2, 3]
+            assert loaded == await there.tables.load(asked)
+            assert loaded.position == 3
+            assert loaded.rows["ann"].rated_games == 1
+
+        store.run(body, "blitzgammon")
+
+    @staticmethod
+    def test_tells_what_was_stale_and_loads_all_the_same(store):
+        async def body(here, there):
+            causes = await here.decide(match("m-1"))
+            await there.send(match("m-2", "cem", "bob"))
+            committed, loaded = await here.tables.commit_then_load(causes, wanted("blitzgammon", [match("m-1")]))
+            assert list(committed.positions) == [None]
+            assert loaded.rows.keys() == {"bob"}
+
+        store.run(body, "blitzgammon")
+
+    @staticmethod
+    @pytest.mark.parametrize("forgotten", [(), ("load",), ("commit", "load")])
+    def test_works_on_a_redis_that_knows_no_scripts(redis_server, namespace, forgotten):
+        async def body(here, there):
+            await here.send(match("m-0"))
+            [decided] = await here.decide(match("m-1"))
+            if forgotten:
+                await here.tables._client.script_flush()
+            if forgotten == ("load",):
+                await here.commit([])
+            committed, loaded = await here.tables.commit_then_load(
+                [decided], wanted("blitzgammon", [match("m-1"), match("m-2", "cem", "dee")])
+            )
+            assert list(committed.positions) == [2]
+            assert loaded.records.keys() == {"m-1"}
+            assert await there.tables.outbox_size() == 2
+
+        Store(redis_server.url, namespace).run(body, "blitzgammon")

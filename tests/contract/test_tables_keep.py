@@ -5,6 +5,7 @@ import struct
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.contract.stores import WINDOW_MS
 from tests.ratings.ladder import AT, HOUR, analyzed, finished
@@ -49,9 +50,9 @@ def match(match_id, winner, loser, pool="season0", **changed):
 async def with_rating(desk, player_id, rating, opponent):
     """Write a row of that rating, as a match would."""
     [cause] = await desk.decide(match(f"to {player_id}", player_id, opponent, desk.pool))
-    rows = ((player_id, cause.outcome.rows[0][1]._replace(rating=rating), None),)
-    outcome = cause.outcome._replace(rows=rows, on_leaderboard=frozenset([player_id]))
-    assert None not in (await desk.commit([cause._replace(outcome=outcome)])).positions
+    rows = ((player_id, replace(cause.outcome.rows[0][1], rating=rating), None),)
+    outcome = replace(cause.outcome, rows=rows, on_leaderboard=frozenset([player_id]))
+    assert None not in (await desk.commit([replace(cause, outcome=outcome)])).positions
 
 
 class TestRatings:

@@ -1,5 +1,7 @@
 """What every kind of tables gives back."""
 
+from msgspec.structs import replace
+
 from tests.contract.stores import WINDOW_MS, contract, wanted
 from tests.ratings.ladder import AT, SECOND, analyzed, finished
 from worker.ratings.delivery import Source
@@ -42,7 +44,7 @@ async def test_rows_and_records_come_back_as_they_were_written(here, there):
     loaded = await there.load(first, game("m-2"), game("m-3", "cem", "dee"))
     assert loaded.rows == {player_id: row for player_id, row, _ in rated.rows}
     assert loaded.records == {
-        "m-1": rated.record.record._replace(position=1),
+        "m-1": replace(rated.record.record, position=1),
         "m-2": excluded.record.record,
     }
 
@@ -51,7 +53,7 @@ async def test_rows_and_records_come_back_as_they_were_written(here, there):
 async def test_what_is_parked_comes_back_byte_for_byte(here, there):
     analysis = analyzed("blitzgammon", "m-1", (1e-7, None), 3)
     await here.send(analysis)
-    [parked] = await here.send(analysis._replace(revision=2**31 - 1))
+    [parked] = await here.send(replace(analysis, revision=2**31 - 1))
     assert (await there.load(analysis)).parked == {"m-1": parked.parked.parked}
 
 

@@ -134,7 +134,7 @@ class Twins(RuleBasedStateMachine):
 
         async def everything(desk: Desk) -> object:
             loaded = await desk.load(*EVERYTHING, sources=sources, partitions=partitions)
-            outbox = sorted((entry.source, entry.position, entry.messages) for entry in loaded.outbox)
+            outbox = sorted(loaded.outbox, key=lambda entry: str(entry.source))
             shown = await desk.tables.leaderboard(1, 9)
             return loaded._replace(outbox=outbox), shown, [await desk.tables.rank(name) for name in NAMES]
 
@@ -144,7 +144,7 @@ class Twins(RuleBasedStateMachine):
     def is_what_a_replay_by_position_gives(self) -> None:
         if self.pruned:
             return
-        changes = sorted((position, cause) for position, cause in self.committed if position)
+        changes = sorted(((at, cause) for at, cause in self.committed if at), key=lambda change: change[0])
         ladder = Ladder()
         for _, cause in changes:
             event = self.sent[cause.source.offset]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from tests.integration.writing.history import check_chains, check_replay, check_tables, first_occurrences
 from tests.integration.writing.traffic import Log, decoded, traffic
@@ -162,7 +163,7 @@ class TestAtTheSameMoment:
     def test_of_two_contents_of_one_match_one_is_rated_and_one_is_a_conflict(self, redis_server, namespace):
         def contestants(number):
             match = finished("blitzgammon", f"m-{number}", "ann", "bob")
-            return [match, match._replace(winner=match.loser, loser=match.winner)]
+            return [match, replace(match, winner=match.loser, loser=match.winner)]
 
         changes, letters, _ = self.race(redis_server, namespace, "blitzgammon", contestants)
         assert len(changes) == 2 * self.ROUNDS

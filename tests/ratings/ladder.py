@@ -5,6 +5,7 @@ from itertools import count
 from typing import Any
 
 import orjson
+from msgspec.structs import replace
 
 from tests.rules.examples import IN_1_3_1
 from worker.files import packaged
@@ -59,7 +60,7 @@ def finished(pool: str, match_id: str, winner: str, loser: str, **changed: Any) 
         cube=1 if pool == "gammon42" else None,
         length=5 if pool in {"blitzgammon", "nardeon"} else None,
     )
-    return usual._replace(**changed)
+    return replace(usual, **changed)
 
 
 def analyzed(

@@ -1,4 +1,5 @@
 import pytest
+from msgspec.structs import replace
 
 from tests.ratings.ladder import AT, DAY, HOUR, Ladder
 from worker.ratings.analysis import PARKED_PAIRS, PARKED_REVISIONS
@@ -136,15 +137,15 @@ class TestAnAnalysisAfterItsMatch:
     def test_keeps_the_floor_for_both_players_and_owes_nothing(self):
         ladder = a_played_match(prs=(WORSE, BETTER))
         rows_ = ladder.state.rows
-        rows_["ann"], rows_["bob"] = rows_["ann"]._replace(rating=105), rows_["bob"]._replace(rating=103)
+        rows_["ann"], rows_["bob"] = replace(rows_["ann"], rating=105), replace(rows_["bob"], rating=103)
         ladder.analysis(BETTER, WORSE, revision=1)
         assert ladder.ratings() == {"ann": 116, "bob": 100}
         assert ladder.values()[3]["details"]["floored_by"] == 8
         ladder.analysis(WORSE, BETTER, revision=2)
         assert ladder.ratings() == {"ann": 105, "bob": 103}
-        rows_["ann"] = rows_["ann"]._replace(rating=100)
+        rows_["ann"] = replace(rows_["ann"], rating=100)
         ladder.analysis(BETTER, WORSE, revision=3)
-        rows_["ann"] = rows_["ann"]._replace(rating=104)
+        rows_["ann"] = replace(rows_["ann"], rating=104)
         ladder.analysis(WORSE, BETTER, revision=4)
         assert ladder.rating("ann") == 100
         assert ladder.values()[-2]["details"]["floored_by"] == 7

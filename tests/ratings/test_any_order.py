@@ -4,6 +4,7 @@ from collections import defaultdict
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.ratings.ladder import AT, HOUR, Ladder, analyzed, finished
 from worker.ratings.outcome import Kind
@@ -18,7 +19,7 @@ def ladder_with(winner, loser):
     template, ladder = Ladder(), Ladder()
     template.match("before")
     for player_id, rating in (("ann", winner), ("bob", loser)):
-        ladder.state.rows[player_id] = template.state.rows[player_id]._replace(rating=rating)
+        ladder.state.rows[player_id] = replace(template.state.rows[player_id], rating=rating)
     return ladder
 
 
@@ -33,7 +34,7 @@ def test_match_and_analyses_in_any_order_give_the_same_ratings(winner, loser, le
         shuffled.send(event)
     _, winner_pr, loser_pr = max(analyses, key=lambda one: one[0])
     at_once = ladder_with(winner, loser)
-    at_once.send(match._replace(winner=match.winner._replace(pr=winner_pr), loser=match.loser._replace(pr=loser_pr)))
+    at_once.send(replace(match, winner=replace(match.winner, pr=winner_pr), loser=replace(match.loser, pr=loser_pr)))
     assert straight.ratings() == shuffled.ratings() == at_once.ratings()
     assert shuffled.state.records["m-1"].rated.revision == max(revision for revision, *_ in analyses)
 

@@ -1,6 +1,7 @@
 """The decided cases of halving after the match, through everything that happens to an event."""
 
 import pytest
+from msgspec.structs import replace
 
 from tests.ratings.ladder import AT, SECOND, Ladder
 from tests.rules.examples import rows
@@ -13,7 +14,7 @@ class TestMatchesInBetween:
         [row] = [row for row in rows("decided") if row["id"] == "d-024"]
         ladder = Ladder()
         ladder.match("seed", "C", "D")
-        ladder.state.rows["C"] = ladder.state.rows["C"]._replace(rating=row["inputs"]["m2"]["ratings"][1])
+        ladder.state.rows["C"] = replace(ladder.state.rows["C"], rating=row["inputs"]["m2"]["ratings"][1])
         ladder.match("m1", "A", "B", length=row["inputs"]["m1"]["match_length"])
         ladder.match("m2", "A", "C", length=row["inputs"]["m2"]["match_length"], at=AT + SECOND)
         assert {name: ladder.rating(name) for name in "AC"} == row["expected"]["after_m2"]
@@ -46,7 +47,7 @@ def _seeded(row):
     template = Ladder()
     template.match()
     for player_id, side in (("ann", "winner"), ("bob", "loser")):
-        ladder.state.rows[player_id] = template.state.rows[player_id]._replace(rating=row["inputs"][side])
+        ladder.state.rows[player_id] = replace(template.state.rows[player_id], rating=row["inputs"][side])
     return ladder
 
 

@@ -1,4 +1,5 @@
 import pytest
+from msgspec.structs import replace
 
 from tests.ratings.ladder import AT, DAY, HOUR, SECOND, Ladder
 from worker.ratings.outcome import Kind
@@ -63,7 +64,7 @@ class TestARatedMatch:
 
     def test_with_a_change_of_zero_is_still_a_rated_match(self):
         ladder = Ladder("gammon42")
-        ladder.state.rows["ann"] = Ladder("gammon42").match().rows[0][1]._replace(rating=5000)
+        ladder.state.rows["ann"] = replace(Ladder("gammon42").match().rows[0][1], rating=5000)
         outcome = ladder.match()
         winner = outcome.changes.sides[0]
         assert (winner.before, winner.after, winner.rated_games) == (5000, 5000, 2)

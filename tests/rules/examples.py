@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from worker.rules.match import MatchFinished, Player
 
 Row = dict[str, Any]
@@ -32,7 +34,7 @@ def match(system: str, **changed: Any) -> MatchFinished:
         cube=1,
         length=1,
     )
-    return usual._replace(**changed)
+    return replace(usual, **changed)
 
 
 def kinds(winner: str, loser: str = "account") -> dict[str, Player]:

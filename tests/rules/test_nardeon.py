@@ -61,7 +61,8 @@ def test_before_and_the_difference_are_after_to_the_last_bit(
 def test_a_rating_written_as_text_reads_back_to_the_same_double(
     winner: float, loser: float, length: int, won: int, lost: int
 ) -> None:
-    for side in rate(winner, loser, length, (won, lost))[:2]:
+    rated = rate(winner, loser, length, (won, lost))
+    for side in (rated.winner, rated.loser):
         assert isinstance(side.after, float)
         assert float(repr(side.after)).hex() == side.after.hex()
 

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from tests.integration.writing.traffic import decoded
 from tests.ratings.ladder import AT, HOUR, POOLS, analyzed, finished, topic_of
@@ -134,7 +135,7 @@ def test_tables_behind_what_they_had_confirmed_have_lost_writes():
 
 
 def test_what_names_no_pool_becomes_a_letter():
-    refused = match(0)._replace(event=None, pool=None, refusal=Refusal(Reason.UNKNOWN_POOL, "No such pool."))
+    refused = replace(match(0), event=None, pool=None, refusal=Refusal(Reason.UNKNOWN_POOL, "No such pool."))
     applied = asyncio.run(apply(target(MemoryStore(), pool="-"), [refused], NOTHING))
     assert [message.topic for message in applied.messages] == ["match-finished.dlt"]
     assert [source.offset for source in applied.sources] == [0]
@@ -145,6 +146,6 @@ def test_behind_the_horizon_too_late_comes_before_an_unpublished_formula():
     store.horizon_ms = AT + 1
     reasons = []
     for offset, reason in enumerate((Reason.UNPUBLISHED_FORMULA, Reason.SELF_MATCH)):
-        applied = do(store, [match(offset)._replace(event=None, refusal=Refusal(reason, "Why."))])
+        applied = do(store, [replace(match(offset), event=None, refusal=Refusal(reason, "Why."))])
         reasons.append(dict(applied.messages[0].headers)["dlt-reason"])
     assert reasons == [b"too-late", b"self-match"]

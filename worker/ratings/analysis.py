@@ -1,6 +1,7 @@
 """PR analyses: parked until their match comes, and then one exchange of the match's own contribution."""
 
-from typing import NamedTuple
+from msgspec import Struct
+from msgspec.structs import replace
 
 from worker.ratings.delivery import Delivery
 from worker.ratings.events import MatchAnalyzed
@@ -27,7 +28,7 @@ AFTER_SETTLES_BY = Refusal(
 )
 
 
-class Settlement(NamedTuple):
+class Settlement(Struct, frozen=True, gc=False):
     """How a match is settled when it comes: revision None while an analysis is awaited."""
 
     revision: int | None
@@ -84,13 +85,13 @@ def decide_analysis(rules: Ruleset, analysis: MatchAnalyzed, delivery: Delivery,
     repeated: dict[str, object] = {"halved": halved, "revision": analysis.revision}
     won = _exchange(rules, rules.pr_rule, rated.winner, target.winner_after, repeated, delivery, state)
     lost = _exchange(rules, rules.pr_rule, rated.loser, target.loser_after, repeated, delivery, state)
-    settled = rated._replace(winner=won.side, loser=lost.side, revision=analysis.revision, halved=halved)
+    settled = replace(rated, winner=won.side, loser=lost.side, revision=analysis.revision, halved=halved)
     return Outcome(
         Kind.SETTLED,
         *named,
         rows=(won.row, lost.row),
         on_leaderboard=frozenset((won.side.player_id, lost.side.player_id)),
-        record=RecordWrite(record._replace(rated=settled), record),
+        record=RecordWrite(replace(record, rated=settled), record),
         changes=Changes(
             Cause(
                 "match-analyzed",
@@ -108,7 +109,7 @@ def _halved(rule: PrRule, analysis: MatchAnalyzed | ParkedAnalysis, winner_id: s
     return rule.halves(winner.pr, loser.pr)
 
 
-class _Exchanged(NamedTuple):
+class _Exchanged(Struct, frozen=True, gc=False):
     side: RecordedSide
     row: tuple[str, Row, Row | None]
     change: Change
@@ -127,12 +128,12 @@ def _exchange(
     current = state.rows[side.player_id]
     target = target_after - int(side.before)
     after, floored_by = rule.exchange(int(current.rating), int(side.standing), target)
-    row = current._replace(seq=current.seq + 1, rating=after, last_source=str(delivery.source))
+    row = replace(current, seq=current.seq + 1, rating=after, last_source=str(delivery.source))
     details = {**side.terms, **repeated, "floored_by": floored_by}
     experience = row.experience if rules.has_experience else None
     change = Change(side.player_id, row.seq, current.rating, after, False, row.rated_games, experience, details)
     return _Exchanged(
-        side._replace(standing=side.standing + after - current.rating), (side.player_id, row, current), change
+        replace(side, standing=side.standing + after - current.rating), (side.player_id, row, current), change
     )
 
 

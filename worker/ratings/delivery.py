@@ -1,10 +1,11 @@
 """An input as Kafka delivered it: where it stands, when it was written, its bytes."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 
-class Source(NamedTuple):
+class Source(Struct, frozen=True, gc=False, array_like=True):
     """Coordinates of a record: the topic's real name (with any prefix), partition and offset."""
 
     topic: str
@@ -16,7 +17,7 @@ class Source(NamedTuple):
         return f"{self.topic}/{self.partition}/{self.offset}"
 
 
-class Delivery(NamedTuple):
+class Delivery(Struct, frozen=True, gc=False, array_like=True):
     """One input record, byte for byte. `timestamp_ms` is the record's timestamp, UTC milliseconds since 1970."""
 
     source: Source

@@ -30,11 +30,9 @@ def parse_instant(text: str) -> int:
 
 def format_instant(instant_ms: int) -> str:
     """Return UTC ms as `YYYY-MM-DDTHH:MM:SS.mmmZ`; outside the years 0 to 9999 the year takes the digits it needs."""
-    day, ms = divmod(instant_ms, DAY_MS)
-    seconds, ms = divmod(ms, 1000)
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    return f"{_day_text(day)}T{hour:02d}:{minute:02d}:{second:02d}.{ms:03d}Z"
+    minute, ms = divmod(instant_ms, 60_000)
+    second, ms = divmod(ms, 1000)
+    return f"{_minute_text(minute)}:{second:02d}.{ms:03d}Z"
 
 
 @lru_cache(maxsize=16_384)
@@ -59,8 +57,10 @@ def _rest_ms(text: str) -> int:
     return ms - offset if sign == "+" else ms + offset
 
 
-@lru_cache(maxsize=4_096)
-def _day_text(day: int) -> str:
+@lru_cache(maxsize=16_384)
+def _minute_text(minute: int) -> str:
+    day, minute = divmod(minute, 1440)
+    hour, minute = divmod(minute, 60)
     cycles, day_of_cycle = divmod(day + _EPOCH_DAY - 1, _CYCLE_DAYS)
     found = date.fromordinal(day_of_cycle + 1)
-    return f"{found.year + 400 * cycles:04d}-{found.month:02d}-{found.day:02d}"
+    return f"{found.year + 400 * cycles:04d}-{found.month:02d}-{found.day:02d}T{hour:02d}:{minute:02d}"

@@ -1,5 +1,7 @@
 """A finished match: known already, excluded, or rated with both ratings as they stand."""
 
+from msgspec.structs import replace
+
 from worker.ratings.analysis import resolve_parked
 from worker.ratings.delivery import Delivery
 from worker.ratings.outcome import Cause, Change, Changes, Kind, Outcome, ParkedWrite, RecordWrite, refuse
@@ -46,12 +48,12 @@ def content(match: MatchFinished) -> MatchFinished:
     """Return what makes two events the same match: everything but the PRs."""
     if match.winner.pr is None and match.loser.pr is None:
         return match
-    return match._replace(winner=match.winner._replace(pr=None), loser=match.loser._replace(pr=None))
+    return replace(match, winner=replace(match.winner, pr=None), loser=replace(match.loser, pr=None))
 
 
 def _first_difference(match: MatchFinished, known: MatchFinished) -> str | None:
     """Return the wire name of the first field whose content is another, None where all are the same."""
-    differing = (name for name in match._fields if getattr(match, name) != getattr(known, name))
+    differing = (name for name in match.__struct_fields__ if getattr(match, name) != getattr(known, name))
     return next((name.removesuffix("_ms") for name in differing), None)
 
 

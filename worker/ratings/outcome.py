@@ -1,7 +1,8 @@
 """What was decided about one input: what to write, what to publish, and what it was decided on."""
 
 from enum import StrEnum
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from worker.ratings.delivery import Delivery
 from worker.ratings.refusal import Refusal
@@ -22,7 +23,7 @@ class Kind(StrEnum):
     REFUSED = "dead-letter"
 
 
-class Change(NamedTuple):
+class Change(Struct, frozen=True, gc=False):
     """One player's part of a `rating-changed` event, before it is written down as JSON."""
 
     player_id: str
@@ -35,14 +36,14 @@ class Change(NamedTuple):
     details: dict[str, object]
 
 
-class Letter(NamedTuple):
+class Letter(Struct, frozen=True, gc=False):
     """An input that goes to its dead-letter topic whole."""
 
     delivery: Delivery
     refusal: Refusal
 
 
-class Cause(NamedTuple):
+class Cause(Struct, frozen=True, gc=False):
     """What changed ratings: its type (the input topic), its id, and its own wire fields."""
 
     type: str
@@ -50,7 +51,7 @@ class Cause(NamedTuple):
     fields: dict[str, object]
 
 
-class Changes(NamedTuple):
+class Changes(Struct, frozen=True, gc=False):
     """What one cause did to its players. While the first analysis is awaited it is not `final` but `settles_by_ms`."""
 
     cause: Cause
@@ -58,21 +59,21 @@ class Changes(NamedTuple):
     settles_by_ms: int | None = None
 
 
-class RecordWrite(NamedTuple):
+class RecordWrite(Struct, frozen=True, gc=False):
     """A match record to write. `replaces` is the one it was decided on, None where there must be none."""
 
     record: MatchRecord
     replaces: MatchRecord | None
 
 
-class ParkedWrite(NamedTuple):
+class ParkedWrite(Struct, frozen=True, gc=False):
     """What is parked for a match after this cause (None: nothing), and what it was decided on."""
 
     parked: Parked | None
     replaces: Parked | None
 
 
-class Outcome(NamedTuple):
+class Outcome(Struct, frozen=True, gc=False):
     """One cause, decided.
 
     `players` and `match_id` are all it names, `instant_ms` is the cause's own instant, by which its age is judged too.

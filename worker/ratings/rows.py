@@ -1,7 +1,8 @@
 """What the tables keep: a player's row, a match's record, the analyses that wait for their match."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from worker.ratings.delivery import Delivery, Source
 from worker.ratings.events import AnalyzedPlayer
@@ -9,7 +10,7 @@ from worker.rules.match import MatchFinished
 from worker.rules.ruleset import Rating
 
 
-class Row(NamedTuple):
+class Row(Struct, frozen=True, gc=False):
     """A player in one pool.
 
     `seq` numbers the player's changes from 1 and is the row's version. `experience` is in match points,
@@ -24,7 +25,7 @@ class Row(NamedTuple):
     last_source: str
 
 
-class RecordedSide(NamedTuple):
+class RecordedSide(Struct, frozen=True, gc=False, array_like=True):
     """One player's part of a rated match.
 
     `before` is the rating before the match, `change` what the match itself did, `standing` what the match has moved
@@ -38,7 +39,7 @@ class RecordedSide(NamedTuple):
     terms: Mapping[str, object]
 
 
-class RatedRecord(NamedTuple):
+class RatedRecord(Struct, frozen=True, gc=False, array_like=True):
     """What a rated match did. `raw_change` is kept where the ruleset has a PR rule.
 
     `revision` is the analysis that settled it: 0 came inside the match, None while the first is awaited (or where the
@@ -53,7 +54,7 @@ class RatedRecord(NamedTuple):
     settles_by_ms: int
 
 
-class MatchRecord(NamedTuple):
+class MatchRecord(Struct, frozen=True, gc=False, array_like=True):
     """A match that was answered, as it was sent: `rated`, or excluded with a reason.
 
     `position` is 0 until the tables give one, and stays 0 where the match is excluded.
@@ -66,7 +67,7 @@ class MatchRecord(NamedTuple):
     position: int = 0
 
 
-class ParkedAnalysis(NamedTuple):
+class ParkedAnalysis(Struct, frozen=True, gc=False, array_like=True):
     """An analysis that came before its match, with the delivery it came in."""
 
     players: tuple[AnalyzedPlayer, AnalyzedPlayer]
@@ -79,14 +80,14 @@ class ParkedAnalysis(NamedTuple):
         return frozenset(player.id for player in self.players)
 
 
-class Parked(NamedTuple):
+class Parked(Struct, frozen=True, gc=False):
     """All analyses that wait for one match; `version` names the delivery parked last, so none ever comes twice."""
 
     version: str
     analyses: tuple[ParkedAnalysis, ...]
 
 
-class WindowEntry(NamedTuple):
+class WindowEntry(Struct, frozen=True, gc=False):
     """A rated game in a player's sliding window."""
 
     player_id: str

@@ -1,8 +1,8 @@
 """Outcomes as the bytes that are published: values, keys and headers of every output topic."""
 
-from typing import NamedTuple
-
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 
 from worker.ratings.instants import format_instant
 from worker.ratings.outcome import Change, Changes, Letter, Outcome
@@ -10,7 +10,7 @@ from worker.ratings.outcome import Change, Changes, Letter, Outcome
 Headers = list[tuple[str, bytes]]
 
 
-class Message(NamedTuple):
+class Message(Struct, frozen=True, gc=False, array_like=True):
     """One record to publish. Where `takes_position`, `value` lacks its end until the tables gave a position."""
 
     topic: str
@@ -61,22 +61,21 @@ def _changes(pool: str, changes: Changes, instant_ms: int, topic: str) -> list[M
 
 
 def _change(topic: str, event_id: str, side: Change, facts: dict[str, object], headers: Headers) -> Message:
-    player_id, seq, before, after, late, rated_games, experience, details = side
     value: dict[str, object] = {
         "event_id": event_id,
-        "player_id": player_id,
-        "seq": seq,
-        "before": before,
-        "change": after - before,
-        "after": after,
-        "late": late,
-        "rated_games": rated_games,
+        "player_id": side.player_id,
+        "seq": side.seq,
+        "before": side.before,
+        "change": side.after - side.before,
+        "after": side.after,
+        "late": side.late,
+        "rated_games": side.rated_games,
         **facts,
-        "details": details,
+        "details": side.details,
     }
-    if experience is not None:
-        value["experience"] = experience
-    key = f"{facts['pool']}:{player_id}".encode()
+    if side.experience is not None:
+        value["experience"] = side.experience
+    key = f"{facts['pool']}:{side.player_id}".encode()
     return Message(topic, key, orjson.dumps(value)[:-1], [("ce_id", event_id.encode()), *headers], True)
 
 
@@ -111,7 +110,7 @@ DLT_HEADERS = ("dlt-reason", "dlt-message", "dlt-topic", "dlt-partition", "dlt-o
 
 
 def _letter(letter: Letter) -> Message:
-    delivery, refusal = letter
+    delivery, refusal = letter.delivery, letter.refusal
     source = delivery.source
     said = (
         refusal.reason.value,
@@ -129,4 +128,4 @@ def _letter(letter: Letter) -> Message:
 def without_body(letter: Message) -> Message:
     """Return a dead letter that fits any topic: reason and coordinates of the original, which stays in its own."""
     kept = [(name, value) for name, value in letter.headers if name in DLT_HEADERS]
-    return letter._replace(key=None, value=None, headers=[*kept, ("dlt-body", b"left out: too large")])
+    return replace(letter, key=None, value=None, headers=[*kept, ("dlt-body", b"left out: too large")])

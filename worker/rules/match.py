@@ -1,9 +1,9 @@
 """A finished match as a platform reports it, in the field's own words."""
 
-from typing import NamedTuple
+from msgspec import Struct
 
 
-class Player(NamedTuple):
+class Player(Struct, frozen=True, gc=False, array_like=True):
     """A side of a match. `kind` is account, anonymous, guest or bot; `pr` a performance rating >= 0, lower better."""
 
     id: str
@@ -11,7 +11,7 @@ class Player(NamedTuple):
     pr: float | None = None
 
 
-class MatchFinished(NamedTuple):
+class MatchFinished(Struct, frozen=True, gc=False, array_like=True):
     """One `match-finished` event with every default filled in.
 
     `finished_at_ms` is UTC milliseconds since 1970, `length` points (1..99), `cube` a power of two (1..64).

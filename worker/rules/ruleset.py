@@ -1,7 +1,9 @@
 """What every rating system answers: may this match count, and what does it do to both ratings."""
 
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, Protocol
+
+from msgspec import Struct
 
 from worker.rules.match import MatchFinished
 
@@ -13,7 +15,7 @@ class UnpublishedFormulaError(ValueError):
     """The match falls under a formula version that nobody has published."""
 
 
-class Standing(NamedTuple):
+class Standing(Struct, frozen=True, gc=False):
     """What a rule may know of a player before the match.
 
     `experience` is in match points, `games_in_window` counts rated games in the ruleset's window before this match.
@@ -25,14 +27,14 @@ class Standing(NamedTuple):
     games_in_window: int = 0
 
 
-class Side(NamedTuple):
+class Side(Struct, frozen=True, gc=False):
     """One player's result: the rating after the match, and the terms of the arithmetic by their wire names."""
 
     after: Rating
     terms: Mapping[str, object]
 
 
-class Rated(NamedTuple):
+class Rated(Struct, frozen=True, gc=False):
     """Both results of one match; `raw_change` is kept only where a later PR analysis may halve it."""
 
     winner: Side
@@ -40,7 +42,7 @@ class Rated(NamedTuple):
     raw_change: float | None = None
 
 
-class Settled(NamedTuple):
+class Settled(Struct, frozen=True, gc=False):
     """Both ratings right after a match under one way to settle it, and the points that a floor swallowed."""
 
     winner_after: int

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import orjson
+from msgspec import Struct
 
 from worker.ratings.delivery import Delivery
 from worker.ratings.events import AnalyzedPlayer, Event, MatchAnalyzed
@@ -23,7 +24,7 @@ FUTURE_MS: Final = 5 * 60_000
 Json = dict[str, Any]
 
 
-class Decoded(NamedTuple):
+class Decoded(Struct, frozen=True, gc=False):
     """One delivery after all checks that need no state: either `event` or `refusal` is set, never both.
 
     `pool` is the configured pool it belongs to, None where that is unknown. `instant_ms` is the event's instant in

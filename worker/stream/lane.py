@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -123,8 +123,11 @@ class Lane:
                 decided = await self._decide(loaded, prepared) if loaded is not None else None
                 applied, parts = await exchange
                 if prepared is not None:
+                    # In this order: what a batch is decided on must not be older than what the one before was, for
+                    # that may hold games of other workers which then would be missing in its windows.
                     if decided is not None:
                         decided = await self._decide_again(decided, applied)
+                    parts |= await self._load(batch, leave_out=parts)
                     if len(finishing) == BATCHES_FINISHING:
                         await finishing.pop(0).settled
                     finishing.append(self._finish(prepared.batch, applied, finishing[-1] if finishing else None))
@@ -173,33 +176,30 @@ class Lane:
     async def _commit_and_load(
         self, prepared: _Prepared | None, batch: Batch | None
     ) -> tuple[dict[str, Applied], dict[str, Loaded]]:
-        """Commit one batch and load what another one needs, pools side by side."""
+        """Commit one batch and load what another needs, pools side by side; nothing where a commit met conflicts."""
         decided = prepared.parts if prepared is not None else {}
-        events: Mapping[str, Sequence[Decoded]] = {}
         if batch is not None:
             await self._look_for_gaps(batch)
             self._metrics.batch_size.observe(len(batch.events))
-            events = batch.by_pool
-        names = list({**decided, **events})
-        done = await asyncio.gather(*(self._exchange(name, decided.get(name), events.get(name, ())) for name in names))
-        applied = {name: part for name, (part, _) in zip(names, done, strict=True) if part is not None}
-        return applied, {name: found for name, (_, found) in zip(names, done, strict=True) if found is not None}
+        committing = (self._commit_pool(name, part, batch) for name, part in decided.items())
+        loading = self._load(batch, leave_out=decided)
+        parts, committed = await asyncio.gather(loading, asyncio.gather(*committing))
+        parts |= {name: found for name, (_, found) in zip(decided, committed, strict=True) if found is not None}
+        return {name: applied for name, (applied, _) in zip(decided, committed, strict=True)}, parts
 
-    async def _exchange(
-        self, name: str, decided: Decided | None, following: Sequence[Decoded]
-    ) -> tuple[Applied | None, Loaded | None]:
-        applied, loaded = await self._commit_pool(name, decided, following) if decided is not None else (None, None)
-        if following and loaded is None:
-            loaded = await self._load_pool(name, following)
-        return applied, loaded
+    async def _load(self, batch: Batch | None, leave_out: Collection[str]) -> dict[str, Loaded]:
+        """Load what a batch needs of all pools but those left out."""
+        by_pool = batch.by_pool if batch is not None else {}
+        events = {name: part for name, part in by_pool.items() if name not in leave_out}
+        loaded = await asyncio.gather(*(self._load_pool(name, part) for name, part in events.items()))
+        return dict(zip(events, loaded, strict=True))
 
     async def _load_pool(self, name: str, events: Sequence[Decoded]) -> Loaded:
         call = partial(load, self._targets[name], events, self._progress(name), self._metrics.stage)
         return await self._retried(f"Loading from pool {name}", call)
 
-    async def _commit_pool(
-        self, name: str, decided: Decided, following: Sequence[Decoded]
-    ) -> tuple[Applied, Loaded | None]:
+    async def _commit_pool(self, name: str, decided: Decided, batch: Batch | None) -> tuple[Applied, Loaded | None]:
+        following = batch.by_pool.get(name, ()) if batch is not None else ()
         target, progress, stage = self._targets[name], self._progress(name), self._metrics.stage
         is_first = True
 

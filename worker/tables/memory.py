@@ -65,11 +65,7 @@ class MemoryTables:
         found = self._with_what_they_rest_on(str(source) for source in wanted.sources)
         return Loaded(
             {name: unpack_row(store.players[name]) for name in wanted.players if name in store.players},
-            {
-                name: unpack_record(self.pool, name, store.matches[name])
-                for name in wanted.match_ids
-                if name in store.matches
-            },
+            {name: unpack_record(store.matches[name]) for name in wanted.match_ids if name in store.matches},
             {name: unpack_parked(store.parked[name]) for name in wanted.match_ids if name in store.parked},
             {query: self._games(query, wanted.window_ms) for query in wanted.games},
             [_stored(source, store.outbox[source]) for source in sorted(found, key=self._position_of)],
@@ -144,10 +140,10 @@ class MemoryTables:
             if player_id in outcome.on_leaderboard:
                 store.shown.add(player_id)
         if outcome.record is not None:
-            record, replaces = outcome.record
+            record, replaces = outcome.record.record, outcome.record.replaces
             stands_at = position
             if replaces is not None:
-                stands_at = unpack_record(self.pool, outcome.match_id, store.matches[outcome.match_id]).position
+                stands_at = unpack_record(store.matches[outcome.match_id]).position
             head = f"{record_version(record)} {stands_at} ".encode()
             store.matches[outcome.match_id] = head + pack_record(record)
         if outcome.parked is not None and outcome.parked.parked is not None:

@@ -1,17 +1,18 @@
 """Values as the tables store them: a version first, one space, and the rest."""
 
 from collections.abc import Sequence
-from typing import Any
 
-import orjson
-import ormsgpack
+from msgspec.msgpack import Decoder, Encoder
+from msgspec.structs import replace
 
-from worker.ratings.delivery import Delivery, Source
-from worker.ratings.events import AnalyzedPlayer
-from worker.ratings.rows import MatchRecord, Parked, ParkedAnalysis, RatedRecord, RecordedSide, Row
+from worker.ratings.rows import MatchRecord, Parked, ParkedAnalysis, Row
 from worker.ratings.wire import Message
-from worker.rules.match import MatchFinished, Player
 from worker.rules.ruleset import Rating
+
+_encode = Encoder().encode
+_decode_record = Decoder(MatchRecord).decode
+_decode_analyses = Decoder(tuple[ParkedAnalysis, ...]).decode
+_decode_messages = Decoder(list[Message]).decode
 
 ABSENT = ""
 """Version of what is not there."""
@@ -51,78 +52,33 @@ def parked_version(parked: Parked | None) -> str:
 
 
 def pack_record(record: MatchRecord) -> bytes:
-    """Return `finished_at_ms JSON`, what follows a record's version and position."""
-    content, rated = record.content, record.rated
-    value = {
-        "content": [tuple(content.winner), tuple(content.loser), *content[5:]],
-        "source": tuple(record.source),
-        "excluded": record.excluded_reason,
-        "rated": rated and (tuple(rated.winner), tuple(rated.loser), *rated[2:]),
-    }
-    return b"%d %b" % (content.finished_at_ms, orjson.dumps(value))
+    """Return `finished_at_ms MessagePack`, what follows a record's version and position."""
+    return b"%d %b" % (record.content.finished_at_ms, _encode(record))
 
 
-def unpack_record(pool: str, match_id: str, packed: bytes) -> MatchRecord:
-    """Read a stored record: `version position finished_at_ms JSON`."""
-    _, position, finished_at_ms, text = packed.split(b" ", 3)
-    value: dict[str, Any] = orjson.loads(text)
-    winner, loser, *others = value["content"]
-    content = MatchFinished(pool, match_id, Player(*winner), Player(*loser), int(finished_at_ms), *others)
-    rated = None
-    if value["rated"] is not None:
-        won, lost, *settlement = value["rated"]
-        rated = RatedRecord(RecordedSide(*won), RecordedSide(*lost), *settlement)
-    return MatchRecord(content, Source(*value["source"]), value["excluded"], rated, int(position))
+def unpack_record(packed: bytes) -> MatchRecord:
+    """Read a stored record: `version position finished_at_ms MessagePack`."""
+    _, position, _, record = packed.split(b" ", 3)
+    return replace(_decode_record(record), position=int(position))
 
 
 def pack_parked(parked: Parked) -> bytes:
     """Return `version analyzed_at_ms MessagePack`, with the newest instant among them and each delivery's bytes."""
-    analyses = [
-        (
-            [tuple(player) for player in analysis.players],
-            analysis.revision,
-            analysis.analyzed_at_ms,
-            tuple(analysis.delivery.source),
-            analysis.delivery.timestamp_ms,
-            analysis.delivery.key,
-            analysis.delivery.value,
-            [tuple(header) for header in analysis.delivery.headers],
-        )
-        for analysis in parked.analyses
-    ]
     newest = max(analysis.analyzed_at_ms for analysis in parked.analyses)
-    return b"%b %d %b" % (parked.version.encode(), newest, ormsgpack.packb(analyses))
+    return b"%b %d %b" % (parked.version.encode(), newest, _encode(parked.analyses))
 
 
 def unpack_parked(packed: bytes) -> Parked:
     """Read packed analyses."""
     version, _, analyses = packed.split(b" ", 2)
-    return Parked(version.decode(), tuple(_analysis(*analysis) for analysis in ormsgpack.unpackb(analyses)))
-
-
-def _analysis(
-    players: list[Any],
-    revision: int,
-    analyzed_at_ms: int,
-    source: list[Any],
-    timestamp_ms: int,
-    key: bytes | None,
-    value: bytes | None,
-    headers: list[Any],
-) -> ParkedAnalysis:
-    first, second = (AnalyzedPlayer(*player) for player in players)
-    delivery = Delivery(Source(*source), timestamp_ms, key, value, [(name, text) for name, text in headers])
-    return ParkedAnalysis((first, second), revision, analyzed_at_ms, delivery)
+    return Parked(version.decode(), _decode_analyses(analyses))
 
 
 def pack_messages(messages: Sequence[Message]) -> bytes:
     """Return what an outbox entry has to publish, as MessagePack."""
-    return ormsgpack.packb([tuple(message) for message in messages])
+    return _encode(messages)
 
 
 def unpack_messages(packed: bytes) -> list[Message]:
     """Read what an outbox entry has to publish."""
-    return [
-        Message(topic, key, value, [(name, text) for name, text in headers], takes_position)
-        for topic, key, value, headers, takes_position in ormsgpack.unpackb(packed)
-    ]
+    return _decode_messages(packed)

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-import ormsgpack
+from msgspec.msgpack import encode
+from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import NoScriptError
 
 from worker.ratings.delivery import Source
@@ -91,17 +92,13 @@ class RedisTables:
             wanted.window_ms,
             games,
         )
-        return Call("load", keys, [ormsgpack.packb(asked)])
+        return Call("load", keys, [encode(asked)])
 
     def _loaded(self, wanted: Wanted, answer: Any) -> Loaded:
         rows, records, parked, outbox, applied, horizon, position, counts = answer
         return Loaded(
             {name: unpack_row(row) for name, row in zip(wanted.players, rows, strict=True) if row},
-            {
-                name: unpack_record(self.pool, name, record)
-                for name, record in zip(wanted.match_ids, records, strict=True)
-                if record
-            },
+            {name: unpack_record(record) for name, record in zip(wanted.match_ids, records, strict=True) if record},
             {name: unpack_parked(value) for name, value in zip(wanted.match_ids, parked, strict=False) if value},
             dict(zip(wanted.games, counts, strict=True)),
             _stored(outbox),
@@ -115,7 +112,9 @@ class RedisTables:
         return _committed(await self._call(*self._committing(causes)))
 
     async def commit_then_load(self, causes: Sequence[Cause], wanted: Wanted) -> tuple[Committed, Loaded]:
-        """See `PoolTables.commit_then_load`."""
+        """See `PoolTables.commit_then_load`. On a cluster, whose client pipelines no scripts, it is two round trips."""
+        if isinstance(self._client, RedisCluster):
+            return await self.commit(causes), await self.load(wanted)
         committing, loading = self._committing(causes), self._loading(wanted)
         pipeline = self._client.pipeline(transaction=False)
         for verb, keys, arguments in (committing, loading):
@@ -134,7 +133,7 @@ class RedisTables:
         keys = self._keys("players", "matches", "parked", "outbox", "heads", "leaderboard", "position", "horizon")
         blobs = _Blobs(first_place=3)
         packed = [self._pack(cause, keys, blobs) for cause in causes]
-        return Call("commit", keys, [self._run, ormsgpack.packb(packed), *blobs.parts])
+        return Call("commit", keys, [self._run, encode(packed), *blobs.parts])
 
     def _pack(self, cause: Cause, keys: list[str], blobs: "_Blobs") -> tuple[object, ...]:
         """Return the cause as commit.lua describes it; adds its windows to `keys` and its bytes to `blobs`."""
@@ -255,14 +254,14 @@ class _Blobs:
 def _pack_record(outcome: Outcome, blobs: _Blobs) -> tuple[object, ...]:
     if outcome.record is None:
         return (outcome.match_id if outcome.record_absent else "", ABSENT, "", 0)
-    record, replaces = outcome.record
+    record, replaces = outcome.record.record, outcome.record.replaces
     return (outcome.match_id, record_version(replaces), record_version(record), blobs.add(pack_record(record)))
 
 
 def _pack_parked(outcome: Outcome, blobs: _Blobs) -> tuple[object, ...]:
     if outcome.parked is None:
         return (UNCHECKED, 0)
-    parked, replaces = outcome.parked
+    parked, replaces = outcome.parked.parked, outcome.parked.replaces
     return (parked_version(replaces), blobs.add(pack_parked(parked)) if parked is not None else 0)
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from msgspec import Struct
+
 from worker.ratings.delivery import Source
 from worker.ratings.outcome import Outcome
 from worker.ratings.rows import MatchRecord, Parked, Row
@@ -31,7 +33,7 @@ class Wanted(NamedTuple):
     window_ms: int = 0
 
 
-class Stored(NamedTuple):
+class Stored(Struct, frozen=True, gc=False):
     """An outbox entry: what was committed for one source and has not been settled, ready to publish."""
 
     source: Source
@@ -56,7 +58,7 @@ class Loaded(NamedTuple):
     position: int
 
 
-class Cause(NamedTuple):
+class Cause(Struct, frozen=True, gc=False):
     """An outcome to commit, with its source and what has to be published for it."""
 
     source: Source

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
 from redis import Redis
 
 from tests.integration.support.site import Site
@@ -64,4 +65,4 @@ def in_memory(store: MemoryStore, pool: str) -> Held:
 
 def _without_source(rows: dict[str, Row]) -> dict[str, Row]:
     # Of two equal analyses either may have been applied, and only the row tells which.
-    return {name: row._replace(last_source="") for name, row in rows.items()}
+    return {name: replace(row, last_source="") for name, row in rows.items()}

@@ -4,6 +4,7 @@ import random
 from typing import NamedTuple
 
 import orjson
+from msgspec.structs import replace
 
 from tests.ratings.ladder import AT, MINUTE, SECOND, analyzed, finished, instant_of, topic_of
 from worker.ratings.delivery import Delivery, Source
@@ -50,10 +51,10 @@ def traffic(pool: str, matches: int, chance: random.Random, players: int = 6) ->
         prs = chance.choice([(None, None), (None, None), (4.0, 9.0), (9.0, 4.0)])
         match = finished(pool, f"m-{number}", winner, loser, at=at, prs=prs)
         if chance.random() < 0.03:
-            match = match._replace(winner=match.winner._replace(kind="bot"))
+            match = replace(match, winner=replace(match.winner, kind="bot"))
         events.append((number, match))
         if chance.random() < 0.1:
-            other = match if chance.random() < 0.5 else match._replace(winner=match.loser, loser=match.winner)
+            other = match if chance.random() < 0.5 else replace(match, winner=match.loser, loser=match.winner)
             events.append((number + chance.choice([0, 0, 3]), other))
         if pool == "blitzgammon":
             for revision in range(1, 1 + chance.choice([0, 1, 1, 2])):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import ormsgpack
+from msgspec.msgpack import decode, encode
 
 from tests.integration.writing.traffic import Log
 from tests.ratings.ladder import POOLS
@@ -85,6 +85,8 @@ class Writer:
                 if applied.conflicts and decided is not None:
                     again = await load(target, decided.events, progress)
                     decided = await decide_all(target, decided.events, again, None)
+                if batch and loaded is None:
+                    loaded = await load(target, batch, progress)
                 self.conflicts += applied.conflicts
                 progress = Progress(applied.position, progress.applied)
                 await self._settle()
@@ -97,12 +99,9 @@ class Writer:
     async def _exchange(
         self, target: Target, decided: Decided | None, following: Sequence[Decoded], progress: Progress
     ) -> tuple[Applied | None, Loaded | None]:
-        applied, loaded = None, None
         if decided is not None:
-            applied, loaded = await self._commit(target, decided, following, progress)
-        if following and loaded is None:
-            loaded = await load(target, following, progress)
-        return applied, loaded
+            return await self._commit(target, decided, following, progress)
+        return None, await load(target, following, progress) if following else None
 
     async def _commit(
         self, target: Target, decided: Decided, following: Sequence[Decoded], progress: Progress
@@ -161,9 +160,11 @@ class Broker:
     key: str
 
     async def publish(self, messages: Sequence[Message]) -> None:
-        await self.client.rpush(self.key, *(ormsgpack.packb(tuple(message)[:3]) for message in messages))
+        await self.client.rpush(
+            self.key, *(encode((message.topic, message.key, message.value)) for message in messages)
+        )
 
     async def published(self, topic: str) -> list[tuple[bytes, bytes]]:
         """Return key and value of everything in a topic, in order."""
-        entries = [ormsgpack.unpackb(entry) for entry in await self.client.lrange(self.key, 0, -1)]
+        entries = [decode(entry) for entry in await self.client.lrange(self.key, 0, -1)]
         return [(key, value) for name, key, value in entries if name == topic]

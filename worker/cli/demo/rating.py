@@ -83,8 +83,16 @@ async def watch(
                 seen, moved_at = progress, time.monotonic()
             _check(ground, worker, progress, time.monotonic() - moved_at)
             await asyncio.sleep(_LOOK_S)
+            _stop_if_asked()
     finally:
         await offsets.stop()
+
+
+def _stop_if_asked() -> None:
+    """Be cancelled, if a wait_for of the libraries below has swallowed that (Python 3.11 now and then does)."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 async def counted_by_worker(ground: Ground) -> Mapping[str, int]:
