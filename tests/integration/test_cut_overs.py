@@ -198,7 +198,7 @@ def test_every_game_is_rated_as_published_in_batches_of_any_size(name: str, batc
     assert {value["match_id"]: value["reason"] for value in excluded} == {
         game.match_id: game.answer for game in TABLES[name] if game.answer not in {"rated", UNPUBLISHED}
     }
-    held = in_memory(store, name)
+    held = in_memory(store)
     _rows_are_as_published(held, TABLES[name])
     _windows_are_whole(held, TABLES[name])
 

@@ -14,6 +14,7 @@ from tests.integration.support.replay import Change, Replayed, exclusion, replay
 from tests.integration.support.site import INPUTS, Site
 from tests.integration.support.stored import Held, in_memory, in_redis
 from worker.cli.simulation import Kind
+from worker.ratings.delivery import Source
 from worker.ratings.wire import DLT_HEADERS, Message, event_id_part
 from worker.rules.match import MatchFinished
 from worker.rules.pools import Pool
@@ -139,12 +140,12 @@ def letters_are_whole(sent: Sequence[Sent], letters: Sequence[ConsumerRecord], *
     Without `each`, one of several equal ones is enough: of two equal analyses that are parked, one comes back.
     """
     by_source = {item.source: item for item in sent}
-    told: dict[tuple[str, int, int], tuple[Any, ...]] = {}
+    told: dict[Source, tuple[Any, ...]] = {}
     for letter in letters:
         headers = dict(letter.headers)
         topic, partition, offset = (headers[f"dlt-{name}"].decode() for name in ("topic", "partition", "offset"))
-        source = (topic, int(partition), int(offset))
-        item = by_source[source]  # type: ignore[index]
+        source = Source(topic, int(partition), int(offset))
+        item = by_source[source]
         assert letter.topic == f"{topic}.dlt"
         assert (letter.key, letter.value) == (item.record.key, item.record.value)
         assert headers["dlt-timestamp"] == str(item.record.timestamp_ms).encode()
@@ -227,7 +228,7 @@ def _same_events(told: Iterable[Change], expected: Mapping[str, Message]) -> Non
 
 
 def _same_tables(held: Held, replayed: Replayed, pool: str) -> None:
-    expected = in_memory(replayed.store, pool)
+    expected = in_memory(replayed.store)
     assert held.position == expected.position
     assert held.rows == expected.rows
     assert held.windows == expected.windows

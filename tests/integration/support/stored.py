@@ -43,7 +43,7 @@ def in_redis(site: Site, pool: str) -> tuple[Held, set[str]]:
         position: Any = client.get(f"{base}position")
         held = Held(
             _without_source(rows),
-            {name.decode(): unpack_record(pool, name.decode(), record) for name, record in hash_of("matches").items()},
+            {name.decode(): unpack_record(record) for name, record in hash_of("matches").items()},
             windows,
             [player.decode() for player in board],
             int(position or 0),
@@ -51,12 +51,12 @@ def in_redis(site: Site, pool: str) -> tuple[Held, set[str]]:
         return held, {name.decode() for name in hash_of("parked")}
 
 
-def in_memory(store: MemoryStore, pool: str) -> Held:
+def in_memory(store: MemoryStore) -> Held:
     """Return what the replay's tables hold."""
     rows = {name: unpack_row(row) for name, row in store.players.items()}
     return Held(
         _without_source(rows),
-        {name: unpack_record(pool, name, record) for name, record in store.matches.items()},
+        {name: unpack_record(record) for name, record in store.matches.items()},
         {player: list(entries) for player, entries in store.windows.items() if entries},
         sorted(store.shown, key=lambda name: (-rows[name].rating, name.encode())),
         store.position,
