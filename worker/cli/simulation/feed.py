@@ -22,6 +22,7 @@ from worker.cli.simulation.scenario import (
     MATCH_FINISHED,
     MINUTE_MS,
     PRIZE_AWARDED,
+    RULESETS,
     Kind,
     Published,
     Scenario,
@@ -33,8 +34,8 @@ _SECOND_MS = 1000
 _LATEST_MS = (RETENTION_DAYS - 1) * DAY_MS
 """No repetition or analysis comes later than this after its match, so that none is `too-late`."""
 _TRIES = 20
-_FACTS_SPOILED = 0.25
-"""Of the invalid records where there are prizes or links: those that come on their topics, or by a link."""
+_FACTS_SPOILED, _FOREIGN_FACTS = 0.4, 0.08
+"""Of the invalid records: those on the topics of prizes and links, or by a link, in pools with such and in others."""
 _SLOW_SHARE = 0.15
 """Prizes and links that are published long after they happened."""
 
@@ -211,8 +212,9 @@ class _Feed:
     def _spoil(self, ladder: Ladder, played: Played, at_ms: int) -> None:
         """Plan one invalid record: made of a match of its own, or an analysis of this one that names a stranger."""
         random = self._random
-        if self._facts and random.random() < _FACTS_SPOILED:
-            self._spoil_fact(ladder, played, at_ms)
+        own = tuple(topic for topic in self._facts if RULESETS[topic] == ladder.ruleset)
+        if self._facts and random.random() < (_FACTS_SPOILED if own else _FOREIGN_FACTS):
+            self._spoil_fact(ladder, played, at_ms, own if random.random() < 0.8 else ())
             return
         if ladder.ruleset == "blitzgammon" and played.reason is None and random.random() < 0.2:
             again_ms = self._later(at_ms, played.finished_at_ms, _SECOND_MS, DAY_MS)
@@ -264,12 +266,12 @@ class _Feed:
             other, reason = _OTHERS[topic]
             self._plan.add(again_ms, topic, event, other(random, event), kind=Kind.CONFLICT, reason=reason)
 
-    def _spoil_fact(self, ladder: Ladder, played: Played, at_ms: int) -> None:
+    def _spoil_fact(self, ladder: Ladder, played: Played, at_ms: int, topics: tuple[str, ...]) -> None:
         """Plan an invalid prize or link, or a match of somebody who signed up against the same human's other id."""
         random, linked = self._random, self._seen.linked[ladder.pool]
-        if linked and random.random() < 0.5:
+        if linked and random.random() < 0.35:
             event = against_oneself(random, ladder, pick(random, tuple(linked)), at_ms)
             self._plan.add(at_ms, MATCH_FINISHED, event, event, kind=Kind.AGAINST_ONESELF, reason="self-match")
             return
-        spoiled, key_event = poison_fact(random, pick(random, self._facts), played, at_ms)
+        spoiled, key_event = poison_fact(random, pick(random, topics or self._facts), played, at_ms)
         self._plan.add(at_ms, spoiled.topic, key_event, spoiled.value, kind=Kind.INVALID, reason=spoiled.reason)

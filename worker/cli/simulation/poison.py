@@ -22,6 +22,7 @@ from worker.cli.simulation.scenario import (
     MATCH_FINISHED,
     MINUTE_MS,
     PRIZE_AWARDED,
+    RULESETS,
 )
 from worker.ratings.instants import format_instant
 
@@ -56,9 +57,9 @@ def poison_fact(random: Random, topic: str, played: Played, timestamp_ms: int) -
 
     In a pool of another ruleset than its own it is a valid one, and refused for that.
     """
-    ruleset, make, mistakes = _FACTS[topic]
+    make, mistakes = _FACTS[topic]
     event = make(random, str(played.event["pool"]), played.winner.id, timestamp_ms)
-    if played.ruleset != ruleset:
+    if played.ruleset != RULESETS[topic]:
         return Poison(topic, orjson.dumps(event), "wrong-ruleset"), event
     reason = pick(random, tuple(mistakes))
     return Poison(topic, pick(random, mistakes[reason])(random, event, timestamp_ms), reason), event
@@ -226,9 +227,9 @@ _LINKS = {
     ),
     "self-match": (_with_oneself,),
 }
-_FACTS: Mapping[str, tuple[str, Callable[[Random, str, str, int], Event], Mapping[str, tuple[Spoil, ...]]]] = {
-    PRIZE_AWARDED: ("gammon42", _fresh_prize, _PRIZES),
-    IDENTITY_LINKED: ("season0", _fresh_link, _LINKS),
+_FACTS: Mapping[str, tuple[Callable[[Random, str, str, int], Event], Mapping[str, tuple[Spoil, ...]]]] = {
+    PRIZE_AWARDED: (_fresh_prize, _PRIZES),
+    IDENTITY_LINKED: (_fresh_link, _LINKS),
 }
 _OF_RULESET: Mapping[str, Mapping[str, tuple[Spoil, ...]]] = {
     "gammon42": {

@@ -14,6 +14,9 @@ MATCH_ANALYZED = "match-analyzed"
 PRIZE_AWARDED = "tournament-prize-awarded"
 IDENTITY_LINKED = "identity-linked"
 
+RULESETS: Mapping[str, str] = {PRIZE_AWARDED: "gammon42", IDENTITY_LINKED: "season0"}
+"""The only ruleset in whose pools the events of a topic exist."""
+
 FEW = 10
 """How many times the share of prizes and links is repeated or contradicted."""
 

@@ -11,11 +11,11 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from aiokafka.partitioner import murmur2
 
-from worker.cli.simulation.scenario import MATCH_ANALYZED, MATCH_FINISHED, Published
+from worker.cli.simulation.scenario import IDENTITY_LINKED, MATCH_ANALYZED, MATCH_FINISHED, PRIZE_AWARDED, Published
 from worker.settings import Settings
 from worker.stream.kafka import kafka_client_options
 
-TOPICS = (MATCH_FINISHED, MATCH_ANALYZED)
+TOPICS = (MATCH_FINISHED, MATCH_ANALYZED, PRIZE_AWARDED, IDENTITY_LINKED)
 _CHUNK = 4000
 """Records that go out together, so that no partition runs further ahead of the others than that."""
 _CHUNKS_IN_FLIGHT = 2
