@@ -33,14 +33,22 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     return tmp_path
 
 
+PRIZES = re.compile(r"Prizes: [1-9]\d* paid, \d+ repeated\. [\d,]+ points in all, the largest \d+ for place 1 of ")
+IDENTITIES = re.compile(
+    r"Identities: [1-9]\d* linked, \d+ repeated, [1-9]\d* histories taken over\. device-[0-9a-f]+ became \S+, "
+    r"who took over a rating of \d+ and \d+ rated games, and has played [1-9]\d* since\."
+)
+
+
 def demo(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["demo", *arguments], env={"COLUMNS": "100"})
 
 
 def assert_all_is_well(result: Result) -> None:
     assert result.exit_code == 0, result.output
-    assert AUDIT.search(result.stdout)
-    assert "Rated, excluded, duplicate and dead letters are as the simulation states." in result.stdout
+    for line in (AUDIT, PRIZES, IDENTITIES):
+        assert line.search(result.stdout), line.pattern
+    assert "Rated, excluded, awarded, linked, duplicate and dead letters are as the simulation states." in result.stdout
     for part in ("gammon42", "blitzgammon", "nardeon", "season0", "One match explained:", "the change counts half"):
         assert part in result.stdout
     assert "GLIBC" not in result.output

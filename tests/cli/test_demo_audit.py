@@ -125,7 +125,9 @@ def test_what_agrees_gives_no_difference() -> None:
         published(Kind.CONFLICT, reason="conflict"),
     )
     letter = Letter("conflict", "blitzgammon", ("match-finished", "0", "9"))
-    came = count_answers(ladder.values(), ladder.values("match-excluded") * 2, [letter, letter], {"blitzgammon": 1})
+    came = count_answers(
+        ladder.values(), ladder.values("match-excluded") * 2, [letter, letter], {("blitzgammon", "match-finished"): 1}
+    )
     assert differences(wanted, came) == []
     assert [halved.match_id for halved in came.halved] == ["m-1"]
     assert came.halved[0].late
@@ -135,7 +137,7 @@ def test_every_number_that_differs_is_a_sentence() -> None:
     came = count_answers(played().values(), [], [Letter("schema", NO_POOL, ("t", "0", "1"))], {})
     assert differences(stated(published(Kind.MATCH), published(Kind.DUPLICATE)), came) == [
         "rated in blitzgammon: 3 came out, but the simulation states 1.",
-        "duplicates in blitzgammon: 0 came out, but the simulation states 1.",
+        "duplicates in blitzgammon on match-finished: 0 came out, but the simulation states 1.",
         "dead letters with the reason schema: 1 came out, but the simulation states 0.",
     ]
 

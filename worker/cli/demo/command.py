@@ -49,7 +49,8 @@ def demo(
 ) -> None:
     """Simulate two weeks on four platforms, have a real worker rate them, and check every number that comes out.
 
-    Late, repeated, contradictory and invalid events are among them, and analyses come up to days after their match.
+    Late, repeated, contradictory and invalid events are among them, analyses come up to days after their match,
+    tournaments pay prizes, and anonymous players sign up.
     Topics and keys get a prefix of their own, so nothing that is there is touched. Exits 1 if anything is wrong.
     """
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # what it could not mend ends in a sentence of ours
@@ -129,7 +130,9 @@ async def _rate(
             publishing.cancel()
             await asyncio.wait({publishing}, timeout=_STOP_S)
         duplicates = await counted_by_worker(ground)
-    return stated, await answers(ground.settings, tables, duplicates)
+    came = await answers(ground.settings, tables, duplicates)
+    stated.settle(came.matches)
+    return stated, came
 
 
 async def _report(
