@@ -1,9 +1,10 @@
 """Prizes and links among what is simulated, and what goes wrong with them."""
 
 import functools
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import orjson
@@ -11,9 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.ratings.ladder import POOLS as DEFAULTS
+from tests.ratings.ladder import Ladder
+from worker.cli.demo.tally import Stated
 from worker.cli.simulation import DAY_MS, Kind, Published, Scenario, Shares, gammon42_matches, mixed, simulate
 from worker.cli.simulation.presets import SPANS_CUT_OVER_MS
+from worker.ratings.delivery import Delivery, Source
 from worker.ratings.instants import parse_instant
+from worker.ratings.outcome import Kind as Outcome
+from worker.stream.decode import Decoder
 
 PRIZES, LINKS, MATCHES = "tournament-prize-awarded", "identity-linked", "match-finished"
 POOLS = {"gammon42": "gammon42", "season0": "season0", "nardeon": "nardeon"}
@@ -228,3 +235,58 @@ def test_few_players_are_enough(seed: int, players: int, share: float) -> None:
     for record in records:
         if record.kind in RATED:
             assert len(set(ids(event_in(record)))) == 2
+
+
+@functools.cache
+def decoder(topic: str) -> Decoder:
+    return Decoder(topic, DEFAULTS)
+
+
+def in_some_order(records: list[Published], random: Random) -> Iterator[Published]:
+    """Yield the records as workers may come to read three partitions a topic: any may be far ahead of any other."""
+    partitions: dict[tuple[str, int], deque[Published]] = defaultdict(deque)
+    for record in records:
+        partitions[record.topic, sum(record.key) % 3].append(record)
+    ahead = {place: random.random() ** 4 for place in partitions}
+    while partitions:
+        places = list(partitions)
+        place = random.choices(places, [ahead[place] for place in places])[0]
+        yield partitions[place].popleft()
+        if not partitions[place]:
+            del partitions[place]
+
+
+@given(seed=st.integers(0, 50), order=st.integers())
+@settings(max_examples=60, deadline=None)
+def test_what_is_stated_comes_true_in_whatever_order_the_partitions_are_read(seed: int, order: int) -> None:
+    shares = Shares(late=0.1, duplicate=0.08, conflict=0.05, invalid=0.3, analyses=0, prizes=0.05, links=0.08)
+    pools = {"gammon42": "gammon42", "season0": "season0"}
+    stated, ladders = Stated(), {pool: Ladder(pool) for pool in pools}
+    found: Counter[tuple[Outcome, str, str]] = Counter()
+    letters: Counter[str] = Counter()
+    rated: set[tuple[str, str]] = set()
+    records = list(simulate(Scenario(seed, 250, SPANS_CUT_OVER_MS, pools, players=25, shares=shares)))
+    for record in in_some_order(records, Random(order)):
+        stated.add(record)
+        read = decoder(record.topic).decode(
+            Delivery(Source(record.topic, 0, 0), record.timestamp_ms, record.key, record.value)
+        )
+        if read.event is None:
+            assert read.refusal is not None
+            letters[read.refusal.reason] += 1
+            continue
+        outcome = ladders[read.event.pool].send(read.event, record.timestamp_ms)
+        found[outcome.kind, read.event.pool, record.topic] += 1
+        if outcome.kind is Outcome.RATED:
+            rated.add((read.event.pool, outcome.match_id))
+    letters.update(reason for ladder in ladders.values() for reason in ladder.reasons())
+    stated.settle(rated)
+    assert letters == stated.letters
+    for outcome_kind, counted in (
+        (Outcome.RATED, stated.rated),
+        (Outcome.AWARDED, stated.awarded),
+        (Outcome.LINKED, stated.linked),
+    ):
+        assert Counter({key[1]: number for key, number in found.items() if key[0] is outcome_kind}) == counted
+    repeated = {(pool, topic): number for (kind, pool, topic), number in found.items() if kind is Outcome.DUPLICATE}
+    assert repeated == stated.duplicates

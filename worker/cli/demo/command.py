@@ -14,8 +14,9 @@ from rich.console import Console
 from worker.cli.demo.audit import audit
 from worker.cli.demo.collect import answers, ratings_of, tables_of
 from worker.cli.demo.ground import Ground, open_ground, own_topics
+from worker.cli.demo.pace import Pace, by_day
 from worker.cli.demo.process import ServerFailedError
-from worker.cli.demo.rating import DemoError, counted_by_worker, running_worker, watch
+from worker.cli.demo.rating import DemoError, Progress, counted_by_worker, running_worker, watch
 from worker.cli.demo.report import audit_line, show_leaderboards, show_tallies
 from worker.cli.demo.show import shown_progress
 from worker.cli.demo.tally import Answers, Stated, differences
@@ -121,11 +122,23 @@ async def _rate(
             stated.add(record)
             yield record
 
+    pace = Pace()
+
+    async def publish() -> None:
+        for day in by_day(records(), scenario.start_ms):
+            await send(day, ground.settings, sent=sent)
+            await pace.reached(acknowledged)
+
     async with running_worker(ground) as worker:
-        publishing = asyncio.create_task(send(records(), ground.settings, sent=sent))
+        publishing = asyncio.create_task(publish())
         try:
             with shown_progress(console) as show:
-                await watch(ground, worker, tables[UNPOOLED], lambda: acknowledged, publishing, show)
+
+                def seen(progress: Progress) -> None:
+                    pace.saw(progress.answered)
+                    show(progress)
+
+                await watch(ground, worker, tables[UNPOOLED], lambda: acknowledged, publishing, seen)
         finally:
             publishing.cancel()
             await asyncio.wait({publishing}, timeout=_STOP_S)

@@ -25,7 +25,7 @@ _COUNTED = {
     "ratings_links_total": IDENTITY_LINKED,
 }
 """Metrics by outcome, and the topics whose events they count."""
-_LOOK_S = 0.3
+_LOOK_S = 0.1
 _NO_PROGRESS_S = 60.0
 _END_S = 20.0
 
