@@ -126,8 +126,9 @@ async def _rate(
 
     async def publish() -> None:
         for day in by_day(records(), scenario.start_ms):
+            of_days_before = acknowledged
             await send(day, ground.settings, sent=sent)
-            await pace.reached(acknowledged)
+            await pace.reached(of_days_before)
 
     async with running_worker(ground) as worker:
         publishing = asyncio.create_task(publish())

@@ -1,4 +1,4 @@
-"""Lets the platforms run no further ahead of the worker than a day."""
+"""Lets the platforms run no more than two days ahead of the worker."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
