@@ -9,22 +9,41 @@ from worker.ratings.outcome import Outcome
 from worker.ratings.rows import WindowEntry
 from worker.ratings.state import WindowQuery
 from worker.ratings.wire import complete
+from worker.rules.ruleset import Rating
 from worker.tables.errors import LostWritesError
 from worker.tables.packing import (
     ABSENT,
+    names_of,
+    pack_fact,
     pack_messages,
     pack_parked,
     pack_record,
     pack_row,
     parked_version,
+    prize_field,
     record_version,
     row_version,
+    unpack_link,
     unpack_messages,
     unpack_parked,
+    unpack_prize,
     unpack_record,
     unpack_row,
 )
-from worker.tables.tables import Cause, Committed, Loaded, Marker, Partition, Pruned, Standings, Stored, Wanted
+from worker.tables.tables import (
+    Around,
+    Cause,
+    Committed,
+    Loaded,
+    Marker,
+    Page,
+    Partition,
+    Pruned,
+    Standings,
+    Stored,
+    Wanted,
+    check_page,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +62,12 @@ class MemoryStore:
     matches: dict[str, bytes] = field(default_factory=dict)
     parked: dict[str, bytes] = field(default_factory=dict)
     outbox: dict[str, _Entry] = field(default_factory=dict)
+    prizes: dict[bytes, bytes] = field(default_factory=dict)
+    links: dict[str, bytes] = field(default_factory=dict)
     windows: dict[str, list[tuple[int, bytes]]] = field(default_factory=dict)
     shown: set[str] = field(default_factory=set)
+    ranked: list[str] | None = None
+    """Who is shown, in order; None from a change on until somebody asks, which then takes O(n log n)."""
     applied: dict[Partition, int] = field(default_factory=dict)
     timestamps: dict[Partition, int] = field(default_factory=dict)
     horizon_ms: int = 0
@@ -63,8 +86,10 @@ class MemoryTables:
         """See `PoolTables.load`."""
         store = self._store
         found = self._with_what_they_rest_on(str(source) for source in wanted.sources)
+        links = {name: unpack_link(store.links[name]) for name in wanted.players if name in store.links}
+        names = dict.fromkeys([*wanted.players, *(link.account_id for link in links.values())])
         return Loaded(
-            {name: unpack_row(store.players[name]) for name in wanted.players if name in store.players},
+            {name: unpack_row(store.players[name]) for name in names if name in store.players},
             {name: unpack_record(store.matches[name]) for name in wanted.match_ids if name in store.matches},
             {name: unpack_parked(store.parked[name]) for name in wanted.match_ids if name in store.parked},
             {query: self._games(query, wanted.window_ms) for query in wanted.games},
@@ -72,6 +97,12 @@ class MemoryTables:
             {name: store.applied[name] for name in wanted.partitions if name in store.applied},
             store.horizon_ms,
             store.position,
+            {
+                key: unpack_prize(store.prizes[field])
+                for key, field in ((key, prize_field(key)) for key in wanted.prizes)
+                if field in store.prizes
+            },
+            links,
         )
 
     def _games(self, query: WindowQuery, window_ms: int) -> int:
@@ -100,7 +131,7 @@ class MemoryTables:
         below: set[str] = set()
         stale: set[str] = set()
         for cause in causes:
-            names = {"m" + cause.outcome.match_id, *("p" + player_id for player_id in cause.outcome.players)}
+            names = set(names_of(cause.outcome))
             if stale & names or not self._holds(cause.outcome):
                 stale |= names
                 positions.append(None)
@@ -135,10 +166,7 @@ class MemoryTables:
         if outcome.changes is not None:
             store.position += 1
             position = store.position
-        for player_id, row, _ in outcome.rows:
-            store.players[player_id] = pack_row(row).encode()
-            if player_id in outcome.on_leaderboard:
-                store.shown.add(player_id)
+        self._write_rows(outcome)
         if outcome.record is not None:
             record, replaces = outcome.record.record, outcome.record.replaces
             stands_at = position
@@ -150,11 +178,30 @@ class MemoryTables:
             store.parked[outcome.match_id] = pack_parked(outcome.parked.parked)
         elif outcome.parked is not None:
             store.parked.pop(outcome.match_id, None)
+        self._write_facts(outcome, position)
         for entry in outcome.windows:
             self._add_to_window(entry)
         if cause.messages:
             store.outbox[str(cause.source)] = _Entry(position, self._run, rests_on, pack_messages(cause.messages))
         return position
+
+    def _write_rows(self, outcome: Outcome) -> None:
+        if outcome.rows:
+            self._store.ranked = None
+        for player_id, row, _ in outcome.rows:
+            self._store.players[player_id] = pack_row(row).encode()
+            if player_id in outcome.on_leaderboard:
+                self._store.shown.add(player_id)
+            if row.retired:
+                self._store.shown.discard(player_id)
+
+    def _write_facts(self, outcome: Outcome, position: int) -> None:
+        if outcome.prize is not None:
+            key = outcome.prize.tournament_id, outcome.prize.player_id
+            self._store.prizes[prize_field(key)] = b"%d %b" % (position, pack_fact(outcome.prize))
+        if outcome.link is not None:
+            for player_id in (outcome.link.anonymous_id, outcome.link.account_id):
+                self._store.links[player_id] = b"%d %b" % (position, pack_fact(outcome.link))
 
     def _add_to_window(self, entry: WindowEntry) -> None:
         insort(self._store.windows.setdefault(entry.player_id, []), (entry.finished_at_ms, entry.match_id.encode()))
@@ -209,22 +256,39 @@ class MemoryTables:
             entries += first_kept
         return Pruned(0, len(old_matches), len(old_parked), entries)
 
-    def _shown(self) -> list[str]:
-        return sorted(
-            self._store.shown, key=lambda name: (-unpack_row(self._store.players[name]).rating, name.encode())
+    async def leaderboard(self, first: int, limit: int) -> Page:
+        """See `PoolTables.leaderboard`."""
+        check_page(limit, first)
+        return self._page(first - 1, limit)
+
+    async def around(self, player_id: str, limit: int) -> Around:
+        """See `PoolTables.around`."""
+        check_page(limit)
+        packed = self._store.players.get(player_id)
+        row = None if packed is None else unpack_row(packed)
+        if player_id not in self._store.shown:
+            return Around(None, row, Page(len(self._store.shown), []))
+        ranked = self._ranked()
+        place = bisect_left(ranked, self._order(player_id), key=self._order)
+        return Around(place + 1, row, self._page(max(0, min(place - limit // 2, len(ranked) - limit)), limit))
+
+    def _page(self, first: int, limit: int) -> Page:
+        ranked = self._ranked()
+        return Page(
+            len(ranked),
+            [
+                Standings(rank, name, unpack_row(self._store.players[name]))
+                for rank, name in enumerate(ranked[first : first + limit], first + 1)
+            ],
         )
 
-    async def leaderboard(self, first: int, last: int) -> Sequence[Standings]:
-        """See `PoolTables.leaderboard`."""
-        return [
-            Standings(place, name, unpack_row(self._store.players[name]))
-            for place, name in enumerate(self._shown(), 1)
-            if first <= place <= last
-        ]
+    def _ranked(self) -> list[str]:
+        if self._store.ranked is None:
+            self._store.ranked = sorted(self._store.shown, key=self._order)
+        return self._store.ranked
 
-    async def rank(self, player_id: str) -> int | None:
-        """See `PoolTables.rank`."""
-        return self._shown().index(player_id) + 1 if player_id in self._store.shown else None
+    def _order(self, player_id: str) -> tuple[Rating, bytes]:
+        return -unpack_row(self._store.players[player_id]).rating, player_id.encode()
 
     async def outbox_size(self) -> int:
         """See `PoolTables.outbox_size`."""

@@ -15,32 +15,41 @@ from worker.tables.connect import RedisClient
 from worker.tables.errors import LostWritesError
 from worker.tables.packing import (
     ABSENT,
+    names_of,
+    pack_fact,
     pack_messages,
     pack_parked,
     pack_record,
     pack_row,
     parked_version,
+    prize_field,
     record_version,
     row_version,
+    unpack_link,
     unpack_messages,
     unpack_parked,
+    unpack_prize,
     unpack_record,
     unpack_row,
 )
 from worker.tables.tables import (
+    Around,
     Cause,
     Committed,
     Loaded,
     Marker,
+    Page,
     Partition,
     Pruned,
     Standings,
     Stored,
     Wanted,
+    check_page,
 )
 
 Argument = str | bytes | int
 UNCHECKED = "*"
+NOT_SHOWN = "-"
 
 
 class Call(NamedTuple):
@@ -61,7 +70,7 @@ class RedisTables:
         self._run = run
         self._scripts = {
             verb: client.register_script(files("worker.tables").joinpath(f"lua/{verb}.lua").read_text())
-            for verb in ("load", "commit", "settle", "raise", "prune")
+            for verb in ("load", "commit", "settle", "raise", "prune", "leaderboard", "around")
         }
 
     def _keys(self, *names: str) -> list[str]:
@@ -78,7 +87,9 @@ class RedisTables:
         return self._loaded(wanted, await self._call(*self._loading(wanted)))
 
     def _loading(self, wanted: Wanted) -> Call:
-        keys = self._keys("players", "matches", "parked", "outbox", "heads", "applied", "horizon", "position")
+        keys = self._keys(
+            "players", "matches", "parked", "outbox", "heads", "applied", "horizon", "position", "prizes", "aliases"
+        )
         index = {player_id: place for place, player_id in enumerate(wanted.players, 1)}
         games = []
         for player_id, finished_at_ms, match_id in wanted.games:
@@ -91,13 +102,20 @@ class RedisTables:
             [_field(partition) for partition in wanted.partitions],
             wanted.window_ms,
             games,
+            [prize_field(key) for key in wanted.prizes],
         )
         return Call("load", keys, [encode(asked)])
 
     def _loaded(self, wanted: Wanted, answer: Any) -> Loaded:
-        rows, records, parked, outbox, applied, horizon, position, counts = answer
+        rows, records, parked, outbox, applied, horizon, position, counts, prizes, linked = answer
+        found = {name: unpack_row(row) for name, row in zip(wanted.players, rows, strict=True) if row}
+        links = {}
+        for name, packed, account_row in zip(linked[::3], linked[1::3], linked[2::3], strict=True):
+            link = links[name.decode()] = unpack_link(packed)
+            if account_row:
+                found[link.account_id] = unpack_row(account_row)
         return Loaded(
-            {name: unpack_row(row) for name, row in zip(wanted.players, rows, strict=True) if row},
+            found,
             {name: unpack_record(record) for name, record in zip(wanted.match_ids, records, strict=True) if record},
             {name: unpack_parked(value) for name, value in zip(wanted.match_ids, parked, strict=False) if value},
             dict(zip(wanted.games, counts, strict=True)),
@@ -105,6 +123,8 @@ class RedisTables:
             {name: int(value) for name, value in zip(wanted.partitions, applied, strict=True) if value is not None},
             int(horizon),
             int(position),
+            {key: unpack_prize(value) for key, value in zip(wanted.prizes, prizes, strict=True) if value},
+            links,
         )
 
     async def commit(self, causes: Sequence[Cause]) -> Committed:
@@ -130,7 +150,9 @@ class RedisTables:
         return _committed(committed), self._loaded(wanted, loaded)
 
     def _committing(self, causes: Sequence[Cause]) -> Call:
-        keys = self._keys("players", "matches", "parked", "outbox", "heads", "leaderboard", "position", "horizon")
+        keys = self._keys(
+            "players", "matches", "parked", "outbox", "heads", "leaderboard", "position", "horizon", "prizes", "aliases"
+        )
         blobs = _Blobs(first_place=3)
         packed = [self._pack(cause, keys, blobs) for cause in causes]
         return Call("commit", keys, [self._run, encode(packed), *blobs.parts])
@@ -146,13 +168,13 @@ class RedisTables:
             str(cause.source),
             outcome.instant_ms,
             outcome.changes is not None,
-            ["m" + outcome.match_id, *["p" + player_id for player_id in outcome.players]],
+            names_of(outcome),
             [
                 (
                     player_id,
                     row_version(replaces),
                     pack_row(row),
-                    repr(-row.rating) if player_id in outcome.on_leaderboard else "",
+                    repr(-row.rating) if player_id in outcome.on_leaderboard else NOT_SHOWN if row.retired else "",
                 )
                 for player_id, row, replaces in outcome.rows
             ],
@@ -161,6 +183,7 @@ class RedisTables:
             windows,
             [replaces.last_source for _, _, replaces in outcome.rows if replaces is not None],
             blobs.add(pack_messages(cause.messages)) if cause.messages else 0,
+            *_pack_facts(outcome, blobs),
         )
 
     async def settle(self, sources: Sequence[Source], markers: Sequence[Marker]) -> None:
@@ -211,19 +234,22 @@ class RedisTables:
         removed = sum(await pipeline.execute())
         return Pruned(3 * int(following) + 2 if following else 0, 0, 0, removed)
 
-    async def leaderboard(self, first: int, last: int) -> Sequence[Standings]:
+    async def leaderboard(self, first: int, limit: int) -> Page:
         """See `PoolTables.leaderboard`."""
-        ids = await self._client.zrange(f"{self._base}leaderboard", first - 1, last - 1)
-        rows = await self._client.hmget(f"{self._base}players", ids) if ids else []
-        return [
-            Standings(first + place, player_id.decode(), unpack_row(row))
-            for place, (player_id, row) in enumerate(zip(ids, rows, strict=True))
-        ]
+        check_page(limit, first)
+        players, ids, rows = await self._call(
+            "leaderboard", self._keys("leaderboard", "players"), [first - 1, first + limit - 2]
+        )
+        return Page(players, _places(first, ids, rows))
 
-    async def rank(self, player_id: str) -> int | None:
-        """See `PoolTables.rank`."""
-        place = await self._client.zrank(f"{self._base}leaderboard", player_id)
-        return None if place is None else int(place) + 1
+    async def around(self, player_id: str, limit: int) -> Around:
+        """See `PoolTables.around`."""
+        check_page(limit)
+        players, row, *shown = await self._call("around", self._keys("leaderboard", "players"), [player_id, limit])
+        if not shown:
+            return Around(None, unpack_row(row) if row else None, Page(players, []))
+        place, first, ids, rows = shown
+        return Around(place + 1, unpack_row(row), Page(players, _places(first + 1, ids, rows)))
 
     async def outbox_size(self) -> int:
         """See `PoolTables.outbox_size`."""
@@ -265,6 +291,13 @@ def _pack_parked(outcome: Outcome, blobs: _Blobs) -> tuple[object, ...]:
     return (parked_version(replaces), blobs.add(pack_parked(parked)) if parked is not None else 0)
 
 
+def _pack_facts(outcome: Outcome, blobs: _Blobs) -> tuple[object, object]:
+    prize, link = outcome.prize, outcome.link
+    paid = (prize_field((prize.tournament_id, prize.player_id)), blobs.add(pack_fact(prize))) if prize else 0
+    linked = (link.anonymous_id, link.account_id, blobs.add(pack_fact(link))) if link else 0
+    return paid, linked
+
+
 def _committed(answer: Any) -> Committed:
     positions, rests_on = answer
     return Committed([int(text) if text else None for text in positions], _stored(rests_on))
@@ -279,6 +312,11 @@ def _stored(flat: Sequence[bytes]) -> list[Stored]:
         answers = [complete(message, position) for message in unpack_messages(packed)]
         stored.append(Stored(Source(topic, int(partition), int(offset)), position, answers))
     return sorted(stored, key=lambda entry: entry.position)
+
+
+def _places(first: int, ids: Sequence[bytes], rows: Sequence[bytes]) -> list[Standings]:
+    found = zip(ids, rows, strict=True)
+    return [Standings(rank, player_id.decode(), unpack_row(row)) for rank, (player_id, row) in enumerate(found, first)]
 
 
 def _lost(pool: str, found: list[str]) -> str:

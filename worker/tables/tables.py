@@ -7,12 +7,16 @@ from msgspec import Struct
 
 from worker.ratings.delivery import Source
 from worker.ratings.outcome import Outcome
-from worker.ratings.rows import MatchRecord, Parked, Row
-from worker.ratings.state import WindowQuery
+from worker.ratings.rows import Link, MatchRecord, Parked, Prize, Row
+from worker.ratings.state import PrizeKey, WindowQuery
 from worker.ratings.wire import Message
 
 UNPOOLED = "-"
 """Where dead letters are kept that name no configured pool; no pool can have this name."""
+PAGE_MAX = 1_000
+"""Most places of a leaderboard that one page has."""
+PLACE_MAX = 1_000_000_000
+"""Last place at which a page may be asked to begin."""
 
 
 class Partition(NamedTuple):
@@ -31,6 +35,7 @@ class Wanted(NamedTuple):
     partitions: Sequence[Partition] = ()
     games: Sequence[WindowQuery] = ()
     window_ms: int = 0
+    prizes: Sequence[PrizeKey] = ()
 
 
 class Stored(Struct, frozen=True, gc=False):
@@ -46,6 +51,7 @@ class Loaded(NamedTuple):
 
     `outbox` has the entries of the wanted sources and of every cause these rest on, in order of position.
     `position` is the highest given so far, `applied` the next offset of each wanted partition that has a marker.
+    `links` are those of the wanted players; `rows` has their accounts' rows too.
     """
 
     rows: dict[str, Row]
@@ -56,6 +62,8 @@ class Loaded(NamedTuple):
     applied: Mapping[Partition, int]
     horizon_ms: int
     position: int
+    prizes: dict[PrizeKey, Prize]
+    links: dict[str, Link]
 
 
 class Cause(Struct, frozen=True, gc=False):
@@ -96,8 +104,37 @@ class Standings(NamedTuple):
     row: Row
 
 
+class Page(NamedTuple):
+    """Successive places of a leaderboard, and how many `players` are on all of it."""
+
+    players: int
+    places: Sequence[Standings]
+
+
+class Around(NamedTuple):
+    """One player's `rank`, from 1, and the page around it; `row` is the player's own.
+
+    One who is not shown has no rank and an empty page, and one who was never rated no row.
+    """
+
+    rank: int | None
+    row: Row | None
+    page: Page
+
+
+def check_page(limit: int, first: int = 1) -> None:
+    """Raise ValueError unless a page of `limit` places, beginning at place `first`, may be asked for."""
+    if not 1 <= limit <= PAGE_MAX:
+        raise ValueError(f"a page has 1 to {PAGE_MAX:,} places, not {limit:,}")
+    if not 1 <= first <= PLACE_MAX:
+        raise ValueError(f"a page begins at place 1 to {PLACE_MAX:,}, not {first:,}")
+
+
 class PoolTables(Protocol):
-    """The tables of one pool. `load`, `commit` and `settle` are atomic, and the last two write all or nothing."""
+    """The tables of one pool.
+
+    `load`, `commit`, `settle`, `leaderboard` and `around` are atomic; the second and third write all or nothing.
+    """
 
     async def load(self, wanted: Wanted) -> Loaded:
         """Return what a batch needs, read at one instant."""
@@ -123,11 +160,20 @@ class PoolTables(Protocol):
     async def prune(self, cursor: int, window_ms: int) -> "Pruned":
         """Remove a part of what is older than the horizon; begin and end with cursor 0."""
 
-    async def leaderboard(self, first: int, last: int) -> Sequence[Standings]:
-        """Return the places `first` to `last`, from 1, by rating, ties by player_id."""
+    async def leaderboard(self, first: int, limit: int) -> Page:
+        """Return `limit` places from place `first` (from 1) on, or as many as there are, all of one instant.
 
-    async def rank(self, player_id: str) -> int | None:
-        """Return a player's place, from 1, or None for one who is not shown."""
+        By rating, ties by the UTF-8 bytes of player_id. Of n players: O(log n + limit) in Redis. Raises ValueError for
+        a `limit` outside 1 .. PAGE_MAX or a `first` outside 1 .. PLACE_MAX.
+        """
+
+    async def around(self, player_id: str, limit: int) -> Around:
+        """Return a player's rank and row, and `limit` places with theirs in the middle, all of one instant.
+
+        Half of an even `limit` is above the player; near an end of the leaderboard the page is moved, so that it is
+        full wherever there are so many. Of n players: O(log n + limit) in Redis. Raises ValueError for a `limit`
+        outside 1 .. PAGE_MAX.
+        """
 
     async def outbox_size(self) -> int:
         """Return how many causes are committed and not settled."""
