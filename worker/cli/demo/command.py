@@ -22,7 +22,7 @@ from worker.cli.demo.show import shown_progress
 from worker.cli.demo.tally import Answers, Stated, differences
 from worker.cli.errors import fail
 from worker.cli.explain.match import as_text, explain
-from worker.cli.simulation import DAY_MS, DEFAULT_POOLS, Published, Scenario, simulate
+from worker.cli.simulation import DAY_MS, DEFAULT_POOLS, Published, Scenario, Shares, simulate
 from worker.cli.simulation.presets import SPANS_CUT_OVER_MS
 from worker.cli.simulation.sending import now_ms, send
 from worker.files import packaged
@@ -30,6 +30,7 @@ from worker.rules.pools import Pool, parse_pools
 from worker.tables.tables import UNPOOLED, PoolTables, Wanted
 
 _FORTNIGHT_MS = 14 * DAY_MS
+_SHARES = Shares(prizes=0.02, links=0.02)
 _TOP = 10
 _STOP_S = 10.0
 
@@ -72,7 +73,7 @@ def demo(
 def _scenario(matches: int, seed: int) -> Scenario:
     """Return the fortnight around gammon42's change of formula, or the last one while that is still to come."""
     start_ms = min(SPANS_CUT_OVER_MS, now_ms() - _FORTNIGHT_MS)
-    return Scenario(seed=seed, matches=matches, start_ms=start_ms, duration_ms=_FORTNIGHT_MS)
+    return Scenario(seed=seed, matches=matches, start_ms=start_ms, duration_ms=_FORTNIGHT_MS, shares=_SHARES)
 
 
 async def _demo(ground: Ground, console: Console, scenario: Scenario, *, keep: bool) -> list[str]:

@@ -82,9 +82,8 @@ def _links_line(stated: Stated, answers: Answers) -> str:
     """Tell in a sentence or two who signed up, and of one what was taken over."""
     linked = _beside(len(answers.links), stated.linked.total())
     over = [link for link in answers.links if link.took_over]
-    line = (
-        f"Identities: {linked} linked, {_again(IDENTITY_LINKED, stated, answers)}, {len(over):,} histories taken over."
-    )
+    histories = count(len(over), "history", "histories")
+    line = f"Identities: {linked} linked, {_again(IDENTITY_LINKED, stated, answers)}, {histories} taken over."
     if not over:
         return line
     one = max(over, key=lambda link: (min(link.rated_games, link.games_since), link.anonymous_id))
