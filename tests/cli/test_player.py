@@ -15,7 +15,7 @@ def test_it_shows_rating_place_and_games(standing: Standing) -> None:
     assert shown.splitlines()[0] == "ann in season0"
     lines = {line[:18].strip(): line[18:] for line in shown.splitlines()[1:]}
     assert lines["rating"] == "1216"
-    assert lines["place"] == "1"
+    assert lines["place"] == "1 of 4"
     assert lines["rated games"] == "2"
     assert lines["last change"] == "number 2, from match-finished, partition 0, offset 1"
     assert "experience" not in lines
@@ -38,7 +38,7 @@ def test_nardeon_ratings_are_shown_with_two_decimals_and_experience(standing: St
     assert "not on the leaderboard" in shown
     found = json.loads(told(standing.run("player", "nardeon", "ann", "--json")))
     assert found["rating"] == 1500 + 4 * 5**0.5 * 0.5 * 5
-    assert (found["rank"], found["experience"], found["rated_games"]) == (None, 5, 1)
+    assert (found["rank"], found["players"], found["experience"], found["rated_games"]) == (None, 0, 5, 1)
 
 
 def test_json_says_all_of_it(standing: Standing) -> None:
@@ -48,6 +48,7 @@ def test_json_says_all_of_it(standing: Standing) -> None:
         "player_id": "bob",
         "rating": 1477,
         "rank": 2,
+        "players": 2,
         "rated_games": 1,
         "newest_match_finished_at": "2026-11-01T12:00:01.000Z",
         "changes": 1,

@@ -7,8 +7,9 @@ from itertools import count
 from typing import NamedTuple
 
 import orjson
+from msgspec.structs import replace
 
-from tests.ratings.ladder import POOLS, SECOND, instant_of, topic_of
+from tests.ratings.ladder import POOLS, SECOND, finished, instant_of, topic_of
 from worker.ratings.decide import decide
 from worker.ratings.delivery import Delivery, Source
 from worker.ratings.events import Event
@@ -16,6 +17,7 @@ from worker.ratings.outcome import Outcome
 from worker.ratings.state import State
 from worker.ratings.wire import messages
 from worker.rules.match import MatchFinished
+from worker.rules.ruleset import Rating
 from worker.tables.connect import connect
 from worker.tables.memory import MemoryStore, MemoryTables
 from worker.tables.redis import RedisTables
@@ -54,6 +56,14 @@ class Desk:
         committed = await self.tables.commit(causes)
         assert None not in committed.positions
         return [cause.outcome for cause in causes]
+
+    async def write_rating(self, player_id: str, rating: Rating, opponent: str) -> None:
+        """Write a row of that rating, as a first match onto the leaderboard would; the opponent gets none."""
+        match = finished(self.pool, f"to {player_id}", player_id, opponent, length=10)
+        [cause] = await self.decide(match)
+        row = replace(cause.outcome.rows[0][1], rating=rating)
+        outcome = replace(cause.outcome, rows=((player_id, row, None),))
+        assert None not in (await self.commit([replace(cause, outcome=outcome)])).positions
 
     async def commit(self, causes: Sequence[Cause]) -> Committed:
         return await self.tables.commit(causes)

@@ -1,11 +1,10 @@
-"""What stands in the tables for long: ratings to the last bit, ids of any kind, the leaderboard, and pruning."""
+"""What stands in the tables for long: ratings to the last bit, ids of any kind, and pruning."""
 
 import math
 import struct
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from tests.contract.stores import WINDOW_MS
 from tests.ratings.ladder import AT, HOUR, analyzed, finished
@@ -47,14 +46,6 @@ def match(match_id, winner, loser, pool="season0", **changed):
     return finished(pool, match_id, winner, loser, **changed)
 
 
-async def with_rating(desk, player_id, rating, opponent):
-    """Write a row of that rating, as a match would."""
-    [cause] = await desk.decide(match(f"to {player_id}", player_id, opponent, desk.pool))
-    rows = ((player_id, replace(cause.outcome.rows[0][1], rating=rating), None),)
-    outcome = replace(cause.outcome, rows=rows, on_leaderboard=frozenset([player_id]))
-    assert None not in (await desk.commit([replace(cause, outcome=outcome)])).positions
-
-
 class TestRatings:
     @staticmethod
     def test_come_back_bit_for_bit(store):
@@ -77,7 +68,7 @@ class TestRatings:
 
         async def body(here, there):
             for number, rating in enumerate(ratings):
-                await with_rating(here, f"p-{number}", rating, f"o-{number}")
+                await here.write_rating(f"p-{number}", rating, f"o-{number}")
             rows = (await there.load(*(match("x", f"p-{n}", f"o-{n}", "nardeon") for n in range(len(ratings))))).rows
             for number, rating in enumerate(ratings):
                 found = rows[f"p-{number}"].rating
@@ -124,12 +115,14 @@ class TestIds:
             for name in STRANGE_IDS:
                 assert loaded.records[name].content.winner.id == name
                 assert loaded.rows[name].rated_games == 2
-            shown = await here.tables.leaderboard(1, 1_000)
+            shown = (await here.tables.leaderboard(1, 1_000)).places
             assert set(STRANGE_IDS) < {standing.player_id for standing in shown}
             last = await here.load(*(match("z", name, "all", "gammon42", at=AT + 2 * HOUR) for name in STRANGE_IDS))
             assert all(last.games[name, AT + 2 * HOUR, "z"] == 2 for name in STRANGE_IDS)
             for name in STRANGE_IDS:
-                assert shown[await here.tables.rank(name) - 1].player_id == name
+                found = await here.tables.around(name, 1)
+                assert found.page.places == [shown[found.rank - 1]]
+                assert found.page.places[0].player_id == name
 
         store.run(body, "gammon42")
 
@@ -145,56 +138,6 @@ class TestIds:
             assert (await here.load(*events)).parked == {}
 
         store.run(body, "blitzgammon")
-
-
-class TestTheLeaderboard:
-    @staticmethod
-    def test_is_by_rating_and_ties_by_the_bytes_of_the_id(store):
-        ratings = {
-            "zoe": 1500,
-            "\u00e9": 1200,
-            "a": 1200,
-            "B": 1200,
-            "neg": -20,
-            "z tiny": 1e-7,
-            "a zero": 0,
-            "min": -21,
-        }
-
-        async def body(here, there):
-            for player_id, rating in ratings.items():
-                await with_rating(here, player_id, rating, f"o {player_id}")
-            ordered = sorted(ratings, key=lambda player_id: (-ratings[player_id], player_id.encode()))
-            shown = await there.tables.leaderboard(1, 100)
-            assert [(place.rank, place.player_id) for place in shown] == list(enumerate(ordered, 1))
-            assert [place.row.rating for place in shown] == [ratings[player_id] for player_id in ordered]
-            assert [place.player_id for place in await there.tables.leaderboard(3, 5)] == ordered[2:5]
-            assert [await there.tables.rank(player_id) for player_id in ordered] == [*range(1, len(ordered) + 1)]
-            assert list(await there.tables.leaderboard(99, 100)) == []
-
-        store.run(body, "season0")
-
-    @staticmethod
-    def test_follows_every_change(store):
-        async def body(here, there):
-            await here.send(match("m-1", "ann", "bob"))
-            assert [place.player_id for place in await here.tables.leaderboard(1, 9)] == ["ann", "bob"]
-            await there.send(match("m-2", "bob", "ann"), match("m-3", "bob", "ann"))
-            assert [place.player_id for place in await here.tables.leaderboard(1, 9)] == ["bob", "ann"]
-
-        store.run(body, "season0")
-
-    @staticmethod
-    def test_leaves_out_who_may_not_be_shown(store):
-        async def body(here, there):
-            await here.send(match("m-1", "ann", "bob", "nardeon", length=9))
-            assert list(await there.tables.leaderboard(1, 9)) == []
-            assert await there.tables.rank("ann") is None
-            await here.send(match("m-2", "ann", "cem", "nardeon", length=1))
-            assert [place.player_id for place in await there.tables.leaderboard(1, 9)] == ["ann"]
-            assert await there.tables.rank("nobody") is None
-
-        store.run(body, "nardeon")
 
 
 async def pruned(desk):

@@ -136,7 +136,7 @@ class Twins(RuleBasedStateMachine):
             loaded = await desk.load(*EVERYTHING, sources=sources, partitions=partitions)
             outbox = sorted(loaded.outbox, key=lambda entry: str(entry.source))
             shown = await desk.tables.leaderboard(1, 9)
-            return loaded._replace(outbox=outbox), shown, [await desk.tables.rank(name) for name in NAMES]
+            return loaded._replace(outbox=outbox), shown, [await desk.tables.around(name, 2) for name in NAMES]
 
         self.both(everything)
 

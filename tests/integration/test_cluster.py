@@ -20,7 +20,7 @@ from worker.ratings.delivery import Source
 from worker.stream.retry import is_transient
 from worker.tables.connect import connect
 from worker.tables.redis import RedisTables
-from worker.tables.tables import Marker, Partition
+from worker.tables.tables import PAGE_MAX, Around, Marker, Page, Partition
 
 POOL = "gammon42"
 WITHIN_S = 60
@@ -71,6 +71,23 @@ async def keep_moving(cluster: RedisCluster, slot: int, chance: random.Random, s
     return moves
 
 
+async def read_pages(tables: Persistent, stopped: asyncio.Event) -> int:
+    """Read the leaderboard again and again; return how many pages had players, each of which must be of one instant."""
+    pages = 0
+    while not stopped.is_set():
+        whole: Page = await tables.leaderboard(1, PAGE_MAX)
+        around: Around = await tables.around("p-0", PAGE_MAX)
+        for page in (whole, around.page):
+            order = [(-place.row.rating, place.player_id.encode()) for place in page.places]
+            assert order == sorted(order)
+            assert len(order) == page.players or (page is around.page and around.rank is None)
+            pages += page.players > 0
+        if around.rank is not None:
+            assert around.page.places[around.rank - 1] == (around.rank, "p-0", around.row)
+        await asyncio.sleep(0.005)
+    return pages
+
+
 def test_no_cause_is_written_by_half_while_slots_move(redis_cluster, namespace):
     chance = random.Random(11)
     log = traffic(POOL, 200, chance).log(2, chance)
@@ -84,15 +101,23 @@ def test_no_cause_is_written_by_half_while_slots_move(redis_cluster, namespace):
         await Writer(POOL, tables, broker, random.Random(number)).work(share)
         await client.aclose()
 
-    async def all_of_it() -> int:
+    async def read(stopped: asyncio.Event) -> int:
+        client = connect(redis_cluster.url)
+        pages = await read_pages(Persistent(RedisTables(client, namespace, POOL, "reader"), refusals), stopped)
+        await client.aclose()
+        return pages
+
+    async def all_of_it() -> tuple[int, int]:
         stopped = asyncio.Event()
         moving = asyncio.create_task(keep_moving(redis_cluster, slot, chance, stopped))
+        reading = asyncio.create_task(read(stopped))
         await asyncio.gather(*(write(share, number) for number, share in enumerate(shares(log, 2))))
         stopped.set()
-        return await moving
+        return await moving, await reading
 
-    moves = asyncio.run(all_of_it())
+    moves, pages = asyncio.run(all_of_it())
     assert moves > 3, "the slot hardly moved: this test shows nothing"
+    assert pages > 3, "the leaderboard was hardly read: this test shows nothing"
     assert refusals, "nothing was ever refused: this test shows nothing"
     asyncio.run(audit(redis_cluster.url, namespace, log))
 
@@ -127,6 +152,11 @@ def test_all_keys_of_a_pool_are_in_one_slot_whatever_ids_it_is_sent(redis_cluste
             for name in ids:
                 await desk.send(finished(pool, name, name, "bob"))
                 await desk.send(analyzed(pool, f"{name} waits", (1.0, 2.0), players=(name, "bob")))
+            page = await desk.tables.leaderboard(1, PAGE_MAX)
+            assert {place.player_id for place in page.places} == {*ids, "bob"}
+            for place in page.places:
+                found = await desk.tables.around(place.player_id, PAGE_MAX)
+                assert found == (place.rank, place.row, page)
             await desk.tables.raise_horizon(AT)
             await desk.tables.settle([Source("match-finished", 0, 0)], [Marker(Partition("match-finished", 0), 1, AT)])
             await desk.prune()

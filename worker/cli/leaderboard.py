@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -11,68 +10,87 @@ from rich.table import Table
 from rich.text import Text
 
 from worker.cli.errors import fail
-from worker.cli.reading import OpenPool, open_pool
+from worker.cli.reading import open_pool, readable_id
 from worker.cli.words import count, shown_id, shown_rating
 from worker.ratings.rows import Row
+from worker.rules.nardeon import Nardeon
 from worker.rules.pools import Pool
-from worker.tables.tables import Standings, Wanted
+from worker.tables.tables import PAGE_MAX, PLACE_MAX, Page, Standings
 
 
 def leaderboard(
     pool: Annotated[str, typer.Argument(help="The pool, e.g. gammon42.", show_default=False)],
-    top: Annotated[int, typer.Option(min=1, max=100_000, help="How many places to show.")] = 10,
+    limit: Annotated[int, typer.Option("--limit", "--top", min=1, max=PAGE_MAX, help="How many places to show.")] = 10,
+    first: Annotated[
+        int | None, typer.Option(min=1, max=PLACE_MAX, help="The place to begin with, 1 if left out.")
+    ] = None,
     around: Annotated[
-        str | None, typer.Option(metavar="ID", help="Show the places around this player instead of the first ones.")
+        str | None,
+        typer.Option(
+            metavar="ID", help="Show the places around this player instead of the first ones.", callback=readable_id
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with ratings unrounded.")] = False,
 ) -> None:
-    """Show the best players of a pool, or those around one. Exits 1 for a pool or player that is not known."""
-    opened, places = asyncio.run(_read(pool, top, around))
+    """Show the best players of a pool, or those around one.
+
+    Exits 1 for a pool that is not known or a player who is not on the leaderboard, and says why.
+    """
+    if around is not None and first is not None:
+        raise typer.BadParameter("give --first or --around, not both")
+    opened, page = asyncio.run(_read(pool, first or 1, limit, around))
     if as_json:
-        typer.echo(json.dumps([_as_json(opened, place) for place in places], indent=2, ensure_ascii=False))
-    elif places:
-        Console().print(table(opened, places, marked=around))
+        typer.echo(json.dumps(_as_json(opened, page), indent=2, ensure_ascii=False))
+    elif page.places:
+        Console().print(table(opened, page, marked=around))
+    elif page.players:
+        typer.echo(f"The leaderboard of {pool} ends at place {page.players:,}.")
     else:
         typer.echo(f"Nobody is on the leaderboard of {pool} yet.")
 
 
-def table(pool: Pool, places: Sequence[Standings], *, marked: str | None = None) -> Table:
-    """Return these places of a pool's leaderboard as they are shown, one player in bold."""
-    shown = Table("", "player", title=pool.name)
+def table(pool: Pool, page: Page, *, marked: str | None = None) -> Table:
+    """Return a page of a pool's leaderboard as it is shown, one player in bold."""
+    shown = Table("", "player", title=pool.name, caption=count(page.players, "player"))
     for heading in ("rating", "rated games", *(["experience"] if pool.rules.has_experience else [])):
         shown.add_column(heading, justify="right")
-    for rank, player_id, row in places:
-        cells = [str(rank), shown_id(player_id), shown_rating(row.rating), f"{row.rated_games:,}"]
+    for rank, player_id, row in page.places:
+        cells = [f"{rank:,}", shown_id(player_id), shown_rating(row.rating), f"{row.rated_games:,}"]
         if pool.rules.has_experience:
             cells.append(f"{row.experience:,}")
         shown.add_row(*map(Text, cells), style="bold" if player_id == marked else None)
     return shown
 
 
-async def _read(name: str, top: int, around: str | None) -> tuple[Pool, Sequence[Standings]]:
+async def _read(name: str, first: int, limit: int, around: str | None) -> tuple[Pool, Page]:
     async with open_pool(name) as opened:
-        first = 1 if around is None else max(1, await _place(opened, around) - top // 2)
-        return opened.pool, await opened.tables.leaderboard(first, first + top - 1)
-
-
-async def _place(opened: OpenPool, player_id: str) -> int:
-    rank = await opened.tables.rank(player_id)
-    if rank is None:
-        row = (await opened.tables.load(Wanted(players=[player_id]))).rows.get(player_id)
-        fail(_why_nowhere(opened.pool, player_id, row))
-    return rank
+        if around is None:
+            return opened.pool, await opened.tables.leaderboard(first, limit)
+        rank, row, page = await opened.tables.around(around, limit)
+        if rank is None:
+            fail(_why_nowhere(opened.pool, around, row))
+        return opened.pool, page
 
 
 def _why_nowhere(pool: Pool, player_id: str, row: Row | None) -> str:
+    who = shown_id(player_id)
     if row is None:
-        return f"Nobody with the id {shown_id(player_id)} has a rating in {pool.name}."
-    played = count(row.rated_games, "rated game")
-    if pool.rules.has_experience:
-        played += f" and {count(row.experience, 'point')} of experience"
-    return f"{shown_id(player_id)} is not on the leaderboard of {pool.name} yet, with {played}."
+        return f"Nobody with the id {who} has a rating in {pool.name}."
+    if pool.rules.on_leaderboard(row.rated_games, row.experience):  # the pool's settings have changed since
+        return f"{who} comes onto the leaderboard of {pool.name} with the next rated game."
+    if isinstance(pool.rules, Nardeon):
+        missing = f"{row.experience:,} of {count(pool.rules.leaderboard_experience, 'point')} of experience"
+    else:
+        missing = "no rated game so far"
+    return f"{who} is not on the leaderboard of {pool.name} yet: {missing}."
 
 
-def _as_json(pool: Pool, place: Standings) -> dict[str, object]:
+def _as_json(pool: Pool, page: Page) -> dict[str, object]:
+    places = [_place_as_json(pool, place) for place in page.places]
+    return {"pool": pool.name, "players": page.players, "places": places}
+
+
+def _place_as_json(pool: Pool, place: Standings) -> dict[str, object]:
     rank, player_id, row = place
     found = {"rank": rank, "player_id": player_id, "rating": row.rating, "rated_games": row.rated_games}
     return found | ({"experience": row.experience} if pool.rules.has_experience else {})

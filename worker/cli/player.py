@@ -35,7 +35,7 @@ async def _standing(opened: OpenPool, player_id: str, now_ms: int) -> dict[str, 
     now = (player_id, now_ms, "")
     games = [] if rules.window_ms is None else [now]
     loaded = await tables.load(Wanted(players=[player_id], games=games, window_ms=rules.window_ms or 0))
-    row = loaded.rows.get(player_id)
+    rank, row, page = await tables.around(player_id, 1)
     if row is None:
         fail(f"Nobody with the id {shown_id(player_id)} has a rating in {opened.pool.name}.")
     newest = row.newest_finished_at_ms
@@ -43,7 +43,8 @@ async def _standing(opened: OpenPool, player_id: str, now_ms: int) -> dict[str, 
         "pool": opened.pool.name,
         "player_id": player_id,
         "rating": row.rating,
-        "rank": await tables.rank(player_id),
+        "rank": rank,
+        "players": page.players,
         "rated_games": row.rated_games,
         **({"experience": row.experience} if rules.has_experience else {}),
         **({"games_in_window": loaded.games[now], "window_days": _days(rules.window_ms)} if rules.window_ms else {}),
@@ -59,10 +60,10 @@ def _days(window_ms: int) -> float:
 
 
 def _lines(found: Mapping[str, Any]) -> str:
-    rank = found["rank"]
+    rank, players = found["rank"], found["players"]
     lines = [
         ("rating", shown_rating(found["rating"])),
-        ("place", "not on the leaderboard" if rank is None else str(rank)),
+        ("place", "not on the leaderboard" if rank is None else f"{rank:,} of {players:,}"),
     ]
     lines.append(("rated games", f"{found['rated_games']:,}"))
     if "experience" in found:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import typer
 
@@ -38,10 +38,13 @@ async def open_pool(name: str) -> AsyncIterator[OpenPool]:
         await client.aclose()
 
 
-def readable_id(identifier: str) -> str:
+Id = TypeVar("Id", str, str | None)
+
+
+def readable_id(identifier: Id) -> Id:
     """Return an id given on the command line; raise BadParameter for bytes that are not UTF-8, which no id has."""
     try:
-        identifier.encode()
+        (identifier or "").encode()
     except UnicodeEncodeError:
         raise typer.BadParameter("the id is not UTF-8") from None
     return identifier

@@ -9,6 +9,7 @@ from worker.ratings.outcome import Outcome
 from worker.ratings.rows import WindowEntry
 from worker.ratings.state import WindowQuery
 from worker.ratings.wire import complete
+from worker.rules.ruleset import Rating
 from worker.tables.errors import LostWritesError
 from worker.tables.packing import (
     ABSENT,
@@ -24,7 +25,20 @@ from worker.tables.packing import (
     unpack_record,
     unpack_row,
 )
-from worker.tables.tables import Cause, Committed, Loaded, Marker, Partition, Pruned, Standings, Stored, Wanted
+from worker.tables.tables import (
+    Around,
+    Cause,
+    Committed,
+    Loaded,
+    Marker,
+    Page,
+    Partition,
+    Pruned,
+    Standings,
+    Stored,
+    Wanted,
+    check_page,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +59,8 @@ class MemoryStore:
     outbox: dict[str, _Entry] = field(default_factory=dict)
     windows: dict[str, list[tuple[int, bytes]]] = field(default_factory=dict)
     shown: set[str] = field(default_factory=set)
+    ranked: list[str] | None = None
+    """Who is shown, in order; None from a change on until somebody asks, which then takes O(n log n)."""
     applied: dict[Partition, int] = field(default_factory=dict)
     timestamps: dict[Partition, int] = field(default_factory=dict)
     horizon_ms: int = 0
@@ -135,6 +151,8 @@ class MemoryTables:
         if outcome.changes is not None:
             store.position += 1
             position = store.position
+        if outcome.rows:
+            store.ranked = None
         for player_id, row, _ in outcome.rows:
             store.players[player_id] = pack_row(row).encode()
             if player_id in outcome.on_leaderboard:
@@ -209,22 +227,39 @@ class MemoryTables:
             entries += first_kept
         return Pruned(0, len(old_matches), len(old_parked), entries)
 
-    def _shown(self) -> list[str]:
-        return sorted(
-            self._store.shown, key=lambda name: (-unpack_row(self._store.players[name]).rating, name.encode())
+    async def leaderboard(self, first: int, limit: int) -> Page:
+        """See `PoolTables.leaderboard`."""
+        check_page(limit, first)
+        return self._page(first - 1, limit)
+
+    async def around(self, player_id: str, limit: int) -> Around:
+        """See `PoolTables.around`."""
+        check_page(limit)
+        packed = self._store.players.get(player_id)
+        row = None if packed is None else unpack_row(packed)
+        if player_id not in self._store.shown:
+            return Around(None, row, Page(len(self._store.shown), []))
+        ranked = self._ranked()
+        place = bisect_left(ranked, self._order(player_id), key=self._order)
+        return Around(place + 1, row, self._page(max(0, min(place - limit // 2, len(ranked) - limit)), limit))
+
+    def _page(self, first: int, limit: int) -> Page:
+        ranked = self._ranked()
+        return Page(
+            len(ranked),
+            [
+                Standings(rank, name, unpack_row(self._store.players[name]))
+                for rank, name in enumerate(ranked[first : first + limit], first + 1)
+            ],
         )
 
-    async def leaderboard(self, first: int, last: int) -> Sequence[Standings]:
-        """See `PoolTables.leaderboard`."""
-        return [
-            Standings(place, name, unpack_row(self._store.players[name]))
-            for place, name in enumerate(self._shown(), 1)
-            if first <= place <= last
-        ]
+    def _ranked(self) -> list[str]:
+        if self._store.ranked is None:
+            self._store.ranked = sorted(self._store.shown, key=self._order)
+        return self._store.ranked
 
-    async def rank(self, player_id: str) -> int | None:
-        """See `PoolTables.rank`."""
-        return self._shown().index(player_id) + 1 if player_id in self._store.shown else None
+    def _order(self, player_id: str) -> tuple[Rating, bytes]:
+        return -unpack_row(self._store.players[player_id]).rating, player_id.encode()
 
     async def outbox_size(self) -> int:
         """See `PoolTables.outbox_size`."""

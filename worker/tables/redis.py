@@ -28,15 +28,18 @@ from worker.tables.packing import (
     unpack_row,
 )
 from worker.tables.tables import (
+    Around,
     Cause,
     Committed,
     Loaded,
     Marker,
+    Page,
     Partition,
     Pruned,
     Standings,
     Stored,
     Wanted,
+    check_page,
 )
 
 Argument = str | bytes | int
@@ -61,7 +64,7 @@ class RedisTables:
         self._run = run
         self._scripts = {
             verb: client.register_script(files("worker.tables").joinpath(f"lua/{verb}.lua").read_text())
-            for verb in ("load", "commit", "settle", "raise", "prune")
+            for verb in ("load", "commit", "settle", "raise", "prune", "leaderboard", "around")
         }
 
     def _keys(self, *names: str) -> list[str]:
@@ -211,19 +214,22 @@ class RedisTables:
         removed = sum(await pipeline.execute())
         return Pruned(3 * int(following) + 2 if following else 0, 0, 0, removed)
 
-    async def leaderboard(self, first: int, last: int) -> Sequence[Standings]:
+    async def leaderboard(self, first: int, limit: int) -> Page:
         """See `PoolTables.leaderboard`."""
-        ids = await self._client.zrange(f"{self._base}leaderboard", first - 1, last - 1)
-        rows = await self._client.hmget(f"{self._base}players", ids) if ids else []
-        return [
-            Standings(first + place, player_id.decode(), unpack_row(row))
-            for place, (player_id, row) in enumerate(zip(ids, rows, strict=True))
-        ]
+        check_page(limit, first)
+        players, ids, rows = await self._call(
+            "leaderboard", self._keys("leaderboard", "players"), [first - 1, first + limit - 2]
+        )
+        return Page(players, _places(first, ids, rows))
 
-    async def rank(self, player_id: str) -> int | None:
-        """See `PoolTables.rank`."""
-        place = await self._client.zrank(f"{self._base}leaderboard", player_id)
-        return None if place is None else int(place) + 1
+    async def around(self, player_id: str, limit: int) -> Around:
+        """See `PoolTables.around`."""
+        check_page(limit)
+        players, row, *shown = await self._call("around", self._keys("leaderboard", "players"), [player_id, limit])
+        if not shown:
+            return Around(None, unpack_row(row) if row else None, Page(players, []))
+        place, first, ids, rows = shown
+        return Around(place + 1, unpack_row(row), Page(players, _places(first + 1, ids, rows)))
 
     async def outbox_size(self) -> int:
         """See `PoolTables.outbox_size`."""
@@ -279,6 +285,11 @@ def _stored(flat: Sequence[bytes]) -> list[Stored]:
         answers = [complete(message, position) for message in unpack_messages(packed)]
         stored.append(Stored(Source(topic, int(partition), int(offset)), position, answers))
     return sorted(stored, key=lambda entry: entry.position)
+
+
+def _places(first: int, ids: Sequence[bytes], rows: Sequence[bytes]) -> list[Standings]:
+    found = zip(ids, rows, strict=True)
+    return [Standings(rank, player_id.decode(), unpack_row(row)) for rank, (player_id, row) in enumerate(found, first)]
 
 
 def _lost(pool: str, found: list[str]) -> str:

@@ -13,6 +13,10 @@ from worker.ratings.wire import Message
 
 UNPOOLED = "-"
 """Where dead letters are kept that name no configured pool; no pool can have this name."""
+PAGE_MAX = 1_000
+"""Most places of a leaderboard that one page has."""
+PLACE_MAX = 1_000_000_000
+"""Last place at which a page may be asked to begin."""
 
 
 class Partition(NamedTuple):
@@ -96,8 +100,37 @@ class Standings(NamedTuple):
     row: Row
 
 
+class Page(NamedTuple):
+    """Successive places of a leaderboard, and how many `players` are on all of it."""
+
+    players: int
+    places: Sequence[Standings]
+
+
+class Around(NamedTuple):
+    """One player's `rank`, from 1, and the page around it; `row` is the player's own.
+
+    One who is not shown has no rank and an empty page, and one who was never rated no row.
+    """
+
+    rank: int | None
+    row: Row | None
+    page: Page
+
+
+def check_page(limit: int, first: int = 1) -> None:
+    """Raise ValueError unless a page of `limit` places, beginning at place `first`, may be asked for."""
+    if not 1 <= limit <= PAGE_MAX:
+        raise ValueError(f"a page has 1 to {PAGE_MAX:,} places, not {limit:,}")
+    if not 1 <= first <= PLACE_MAX:
+        raise ValueError(f"a page begins at place 1 to {PLACE_MAX:,}, not {first:,}")
+
+
 class PoolTables(Protocol):
-    """The tables of one pool. `load`, `commit` and `settle` are atomic, and the last two write all or nothing."""
+    """The tables of one pool.
+
+    `load`, `commit`, `settle`, `leaderboard` and `around` are atomic; the second and third write all or nothing.
+    """
 
     async def load(self, wanted: Wanted) -> Loaded:
         """Return what a batch needs, read at one instant."""
@@ -123,11 +156,20 @@ class PoolTables(Protocol):
     async def prune(self, cursor: int, window_ms: int) -> "Pruned":
         """Remove a part of what is older than the horizon; begin and end with cursor 0."""
 
-    async def leaderboard(self, first: int, last: int) -> Sequence[Standings]:
-        """Return the places `first` to `last`, from 1, by rating, ties by player_id."""
+    async def leaderboard(self, first: int, limit: int) -> Page:
+        """Return `limit` places from place `first` (from 1) on, or as many as there are, all of one instant.
 
-    async def rank(self, player_id: str) -> int | None:
-        """Return a player's place, from 1, or None for one who is not shown."""
+        By rating, ties by the UTF-8 bytes of player_id. Of n players: O(log n + limit) in Redis. Raises ValueError for
+        a `limit` outside 1 .. PAGE_MAX or a `first` outside 1 .. PLACE_MAX.
+        """
+
+    async def around(self, player_id: str, limit: int) -> Around:
+        """Return a player's rank and row, and `limit` places with theirs in the middle, all of one instant.
+
+        Half of an even `limit` is above the player; near an end of the leaderboard the page is moved, so that it is
+        full wherever there are so many. Of n players: O(log n + limit) in Redis. Raises ValueError for a `limit`
+        outside 1 .. PAGE_MAX.
+        """
 
     async def outbox_size(self) -> int:
         """Return how many causes are committed and not settled."""

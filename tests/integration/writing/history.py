@@ -51,7 +51,9 @@ async def check_tables(tables: PoolTables, newest: dict[str, Any], log: Log) -> 
         name: (event["seq"], event["after"], event["rated_games"]) for name, event in newest.items()
     }
     ordered = sorted(newest, key=lambda name: (-newest[name]["after"], name.encode()))
-    assert [place.player_id for place in await tables.leaderboard(1, len(newest))] == ordered
+    page = await tables.leaderboard(1, len(newest))
+    assert page.players == len(newest)
+    assert [place.player_id for place in page.places] == ordered
     assert loaded.records.keys() == {
         event.event.match_id for records in log.values() for event in records if isinstance(event.event, MatchFinished)
     }

@@ -17,7 +17,7 @@ from worker.stream.app import INPUTS
 from worker.stream.kafka import kafka_client_options
 from worker.stream.opening import open_tables
 from worker.tables.connect import connect
-from worker.tables.tables import PoolTables, Wanted
+from worker.tables.tables import PAGE_MAX, PoolTables, Wanted
 
 _READ_S = 60.0
 _FETCH_BYTES = 8 * 1024 * 1024
@@ -59,8 +59,10 @@ async def ratings_of(tables: Mapping[str, PoolTables], players: Iterable[PlayerK
         for first in range(0, len(listed), _AT_ONCE):
             loaded = await tables[pool].load(Wanted(players=listed[first : first + _AT_ONCE]))
             ratings |= {(pool, player_id): row.rating for player_id, row in loaded.rows.items()}
-        for place in await tables[pool].leaderboard(1, 2 * len(listed) + 1):
-            ratings[pool, place.player_id] = place.row.rating
+        first = 1
+        while places := (await tables[pool].leaderboard(first, PAGE_MAX)).places:
+            ratings |= {(pool, place.player_id): place.row.rating for place in places}
+            first += len(places)
     return ratings
 
 

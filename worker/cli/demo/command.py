@@ -135,8 +135,8 @@ async def _rate(
 async def _report(
     console: Console, pools: dict[str, Pool], tables: dict[str, PoolTables], stated: Stated, came: Answers
 ) -> list[str]:
-    places = {name: await tables[name].leaderboard(1, _TOP) for name in pools}
-    show_leaderboards(console, pools, places)
+    pages = {name: await tables[name].leaderboard(1, _TOP) for name in pools}
+    show_leaderboards(console, pools, pages)
     show_tallies(console, list(pools), stated, came)
     await _show_halved(console, pools, tables, came)
     ratings = await ratings_of(tables, {(event["pool"], event["player_id"]) for event in came.changes})

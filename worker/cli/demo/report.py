@@ -12,13 +12,13 @@ from worker.cli.demo.tally import NO_POOL, Answers, Stated, differences
 from worker.cli.leaderboard import table as leaderboard_table
 from worker.cli.words import count
 from worker.rules.pools import Pool
-from worker.tables.tables import Standings
+from worker.tables.tables import Page
 
 
-def show_leaderboards(console: Console, pools: Mapping[str, Pool], places: Mapping[str, Sequence[Standings]]) -> None:
-    """Show the first places of every pool."""
+def show_leaderboards(console: Console, pools: Mapping[str, Pool], pages: Mapping[str, Page]) -> None:
+    """Show a page of every pool."""
     console.print(
-        Columns([leaderboard_table(pools[name], places[name]) for name in pools if places[name]], padding=(1, 2))
+        Columns([leaderboard_table(pools[name], pages[name]) for name in pools if pages[name].places], padding=(1, 2))
     )
 
 
