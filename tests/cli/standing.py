@@ -46,9 +46,9 @@ class Standing:
         delivery = Delivery(source, instant_of(event) + SECOND, b"key", b"{}")
         return Decoded(delivery, event, event.pool, None, instant_of(event))
 
-    def run(self, *arguments: str) -> Result:
+    def run(self, *arguments: str, typed: bytes | None = None) -> Result:
         environment = {"RATINGS_REDIS_URL": self.url, "RATINGS_REDIS_NAMESPACE": self.namespace, "COLUMNS": "160"}
-        return CliRunner().invoke(app, arguments, env=environment)
+        return CliRunner().invoke(app, arguments, input=typed, env=environment)
 
 
 def some_matches(pool: str, *pairs: tuple[str, str]) -> list[Event]:

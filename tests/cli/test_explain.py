@@ -1,7 +1,6 @@
 """What players are told about a match: one ruleset and case after the other, as they read it."""
 
 import json
-import re
 
 import pytest
 from msgspec.structs import replace
@@ -206,17 +205,6 @@ def test_fifty_games_in_a_week_are_found_in_what_a_worker_rated(standing: Standi
     text = told(standing.run("explain", "gammon42", "m-50"))
     assert "p50: K is 32, because p50 had played 0 ranked games in the 7 days before (50 not yet reached)." in text
     assert "bob: K is 16, because bob had played 50 ranked games in the 7 days before (50 or more)." in text
-
-
-def test_a_match_that_is_not_known_gets_one_sentence_and_code_1(standing: Standing) -> None:
-    result = standing.run("explain", "season0", "m-9")
-    assert result.exit_code == 1
-    assert re.fullmatch(r"There is no match m-9 in season0: it never came, .*\.\n", result.stderr)
-
-
-def test_analyses_that_wait_for_it_are_mentioned(standing: Standing) -> None:
-    standing.rate(analyzed("blitzgammon", "m-9", (1.0, 2.0)), analyzed("blitzgammon", "m-9", (1.0, 2.0), 2))
-    assert "2 analyses wait for it." in standing.run("explain", "blitzgammon", "m-9").stderr
 
 
 def test_a_pool_that_is_not_configured_gets_one_sentence_and_code_1(standing: Standing) -> None:
