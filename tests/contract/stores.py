@@ -14,10 +14,10 @@ from worker.ratings.decide import decide
 from worker.ratings.delivery import Delivery, Source
 from worker.ratings.events import Event
 from worker.ratings.outcome import Outcome
-from worker.ratings.state import State
 from worker.ratings.wire import messages
-from worker.rules.match import MatchFinished
 from worker.rules.ruleset import Rating
+from worker.stream.apply import state_of, wanted_for
+from worker.stream.decode import Decoded
 from worker.tables.connect import connect
 from worker.tables.memory import MemoryStore, MemoryTables
 from worker.tables.redis import RedisTables
@@ -36,13 +36,14 @@ class Desk:
         """Return the event as the next record of its topic's partition 0; no two desks of a store share offsets."""
         source = Source(topic_of(event), 0, next(self.offsets))
         written = instant_of(event) + SECOND if timestamp_ms is None else timestamp_ms
-        return Delivery(source, written, b"k", orjson.dumps({"id": event.match_id}), [("h", b"v")])
+        value = orjson.dumps({"id": getattr(event, "match_id", topic_of(event))})
+        return Delivery(source, written, b"k", value, [("h", b"v")])
 
     async def decide(self, *events: Event) -> list[Cause]:
         """Load and decide, so that a test can let something happen before the commit."""
         rules = POOLS[self.pool].rules
         loaded = await self.tables.load(wanted(self.pool, events))
-        state = State(loaded.rows, loaded.records, loaded.parked, loaded.games, loaded.horizon_ms)
+        state = state_of(loaded)
         causes = []
         for event in events:
             delivery = self.delivery(event)
@@ -88,15 +89,9 @@ WINDOW_MS = 168 * 3_600_000
 
 def wanted(pool: str, events: Sequence[Event]) -> Wanted:
     """Return all that deciding these events needs."""
-    window_ms = POOLS[pool].rules.window_ms
-    players, games = [], []
-    for event in events:
-        named = (event.winner, event.loser) if isinstance(event, MatchFinished) else event.players
-        players += [player.id for player in named]
-        if isinstance(event, MatchFinished) and window_ms is not None:
-            games += [(player.id, event.finished_at_ms, event.match_id) for player in named]
-    match_ids = [event.match_id for event in events]
-    return Wanted(list(dict.fromkeys(players)), list(dict.fromkeys(match_ids)), (), (), games, window_ms or 0)
+    delivery = Delivery(Source("", 0, 0), 0, None, None)
+    needs = wanted_for(POOLS[pool], [Decoded(delivery, event, pool, None, 0) for event in events])
+    return needs._replace(sources=(), partitions=())
 
 
 Body = Callable[[Desk, Desk], Awaitable[None]]

@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPa
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 
 from worker.settings import Settings
-from worker.stream.app import PartitionBatch, WorkerApp, create_app
+from worker.stream.app import INPUTS, PartitionBatch, WorkerApp, create_app
 
 
 def settings(bootstrap: str, prefix: str, *, batch_max: int = 1000, web_port: int = 0) -> Settings:
@@ -44,11 +44,9 @@ async def admin(bootstrap: str) -> AsyncIterator[AIOKafkaAdminClient]:
 
 
 async def create_inputs(bootstrap: str, prefix: str, partitions: int) -> None:
-    """Create both input topics."""
+    """Create the input topics."""
     async with admin(bootstrap) as client:
-        await client.create_topics(
-            [NewTopic(prefix + name, partitions, 1) for name in ("match-finished", "match-analyzed")]
-        )
+        await client.create_topics([NewTopic(prefix + name, partitions, 1) for name in INPUTS])
 
 
 async def raise_partitions(bootstrap: str, topic: str, partitions: int) -> None:

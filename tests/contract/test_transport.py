@@ -22,7 +22,7 @@ from tests.contract.support import (
     settings,
     until,
 )
-from worker.stream.app import PartitionBatch, create_app
+from worker.stream.app import INPUTS, PartitionBatch, create_app
 
 PARTITIONS = 8
 
@@ -288,14 +288,14 @@ def test_records_wait_for_what_a_new_assignment_needs_first(
             await until(lambda: bool(order), "an assignment")
             fetched_by = time.monotonic() + 1
             await until(lambda: time.monotonic() > fetched_by, "records to be fetched")
-            assert order == ["assigned 4"]
+            assert order == [f"assigned {2 * len(INPUTS)}"]
             assert not app.is_consuming
             ready.set()
             await until(lambda: "batch" in order, "a batch")
         finally:
             await app.stop()
             await start
-        assert order == ["assigned 4", "ready", "batch"]
+        assert order == [f"assigned {2 * len(INPUTS)}", "ready", "batch"]
 
     run(test)
 

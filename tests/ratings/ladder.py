@@ -11,7 +11,7 @@ from tests.rules.examples import IN_1_3_1
 from worker.files import packaged
 from worker.ratings.decide import decide
 from worker.ratings.delivery import Delivery, Source
-from worker.ratings.events import AnalyzedPlayer, Event, MatchAnalyzed
+from worker.ratings.events import AnalyzedPlayer, Event, IdentityLinked, MatchAnalyzed, TournamentPrizeAwarded
 from worker.ratings.outcome import Outcome
 from worker.ratings.state import State, WindowQuery
 from worker.ratings.wire import Message, complete, messages
@@ -77,12 +77,33 @@ def analyzed(
     return MatchAnalyzed(pool, match_id, (AnalyzedPlayer(first, prs[0]), AnalyzedPlayer(second, prs[1])), at, revision)
 
 
+def awarded(
+    tournament_id: str, player_id: str = "ann", amount: int = 25, place: int = 1, *, at: int = AT
+) -> TournamentPrizeAwarded:
+    """Return a prize of the gammon42 pool."""
+    return TournamentPrizeAwarded("gammon42", tournament_id, player_id, place, amount, at)
+
+
+def linked(anonymous_id: str, account_id: str, *, at: int = AT) -> IdentityLinked:
+    """Return a link of the season0 pool."""
+    return IdentityLinked("season0", anonymous_id, account_id, at)
+
+
+_KINDS = {
+    MatchFinished: ("match-finished", "finished_at_ms"),
+    MatchAnalyzed: ("match-analyzed", "analyzed_at_ms"),
+    TournamentPrizeAwarded: ("tournament-prize-awarded", "awarded_at_ms"),
+    IdentityLinked: ("identity-linked", "linked_at_ms"),
+}
+
+
 def topic_of(event: Event) -> str:
-    return "match-finished" if isinstance(event, MatchFinished) else "match-analyzed"
+    return _KINDS[type(event)][0]
 
 
 def instant_of(event: Event) -> int:
-    return event.finished_at_ms if isinstance(event, MatchFinished) else event.analyzed_at_ms
+    instant_ms: int = getattr(event, _KINDS[type(event)][1])
+    return instant_ms
 
 
 class Ladder:
@@ -110,7 +131,7 @@ class Ladder:
     def send(self, event: Event, timestamp_ms: int | None = None) -> Outcome:
         source = Source(topic_of(event), 0, next(self._offsets))
         written = instant_of(event) + SECOND if timestamp_ms is None else timestamp_ms
-        value = orjson.dumps({"id": event.match_id})
+        value = orjson.dumps({"id": getattr(event, "match_id", topic_of(event))})
         outcome = decide(self.pool.rules, event, Delivery(source, written, b"key", value), self.state)
         self._position += outcome.changes is not None
         self.published += [complete(message, self._position) for message in messages(self.pool.name, outcome, "")]

@@ -12,10 +12,10 @@ from rich.text import Text
 from worker.cli.errors import fail
 from worker.cli.reading import open_pool, readable_id
 from worker.cli.words import count, shown_id, shown_rating
-from worker.ratings.rows import Row
+from worker.ratings.rows import Link, Row
 from worker.rules.nardeon import Nardeon
 from worker.rules.pools import Pool
-from worker.tables.tables import PAGE_MAX, PLACE_MAX, Page, Standings
+from worker.tables.tables import PAGE_MAX, PLACE_MAX, Page, Standings, Wanted
 
 
 def leaderboard(
@@ -68,14 +68,18 @@ async def _read(name: str, first: int, limit: int, around: str | None) -> tuple[
             return opened.pool, await opened.tables.leaderboard(first, limit)
         rank, row, page = await opened.tables.around(around, limit)
         if rank is None:
-            fail(_why_nowhere(opened.pool, around, row))
+            links = (await opened.tables.load(Wanted(players=[around]))).links
+            fail(_why_nowhere(opened.pool, around, row, links.get(around)))
         return opened.pool, page
 
 
-def _why_nowhere(pool: Pool, player_id: str, row: Row | None) -> str:
+def _why_nowhere(pool: Pool, player_id: str, row: Row | None, link: Link | None) -> str:
     who = shown_id(player_id)
     if row is None:
         return f"Nobody with the id {who} has a rating in {pool.name}."
+    if row.retired and link is not None:
+        account = shown_id(link.account_id)
+        return f"{who} is not on the leaderboard of {pool.name}: {account} has claimed it, and its matches count there."
     if pool.rules.on_leaderboard(row.rated_games, row.experience):  # the pool's settings have changed since
         return f"{who} comes onto the leaderboard of {pool.name} with the next rated game."
     if isinstance(pool.rules, Nardeon):

@@ -12,6 +12,7 @@ from worker.cli.errors import fail
 from worker.cli.reading import OpenPool, open_pool, readable_id
 from worker.cli.words import count, shown_id, shown_rating
 from worker.ratings.instants import DAY_MS, format_instant
+from worker.ratings.rows import Link
 from worker.tables.tables import Wanted
 
 
@@ -51,12 +52,27 @@ async def _standing(opened: OpenPool, player_id: str, now_ms: int) -> dict[str, 
         "newest_match_finished_at": None if newest is None else format_instant(newest),
         "changes": row.seq,
         "last_change_source": row.last_source,
+        **_link(loaded.links.get(player_id)),
     }
+
+
+def _link(link: Link | None) -> dict[str, str | bool]:
+    """Return what joins an id to another one."""
+    if link is None:
+        return {}
+    return {"anonymous_id": link.anonymous_id, "account_id": link.account_id, "took_over": link.took_over}
 
 
 def _days(window_ms: int) -> float:
     days = window_ms / DAY_MS
     return int(days) if days == int(days) else days
+
+
+def _linked(found: Mapping[str, Any]) -> str:
+    if found["player_id"] == found["anonymous_id"]:
+        return f"retired: its matches count for {shown_id(found['account_id'])}"
+    history = "took its history over" if found["took_over"] else "kept a history of its own"
+    return f"has claimed {shown_id(found['anonymous_id'])}, and {history}"
 
 
 def _lines(found: Mapping[str, Any]) -> str:
@@ -74,5 +90,7 @@ def _lines(found: Mapping[str, Any]) -> str:
         lines.append(("newest match", found["newest_match_finished_at"]))
     topic, partition, offset = found["last_change_source"].split("/")
     lines.append(("last change", f"number {found['changes']:,}, from {topic}, partition {partition}, offset {offset}"))
+    if "account_id" in found:
+        lines.append(("linked", _linked(found)))
     title = f"{shown_id(found['player_id'])} in {found['pool']}"
     return "\n".join([title, *(f"  {name:<16}{value}" for name, value in lines)])

@@ -8,7 +8,7 @@ from worker.stream.worker import work
 
 
 def worker() -> None:
-    """Rate what is published to match-finished and match-analyzed, until SIGTERM or SIGINT.
+    """Rate what is published to the four input topics, until SIGTERM or SIGINT.
 
     Run as many as there is work for: they share the partitions and the tables, and any of them may be killed at any
     time. Exit codes: 0 ended in good order, 1 crashed, 2 a wrong setting, 3 Redis and Kafka do not fit together (lost

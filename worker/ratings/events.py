@@ -22,4 +22,27 @@ class MatchAnalyzed(Struct, frozen=True, gc=False):
     revision: int = 1
 
 
-Event = MatchFinished | MatchAnalyzed
+class TournamentPrizeAwarded(Struct, frozen=True, gc=False):
+    """One `tournament-prize-awarded` event: `amount` rating points for a `place`, 1 being the first.
+
+    `awarded_at_ms` is UTC ms.
+    """
+
+    pool: str
+    tournament_id: str
+    player_id: str
+    place: int
+    amount: int
+    awarded_at_ms: int
+
+
+class IdentityLinked(Struct, frozen=True, gc=False):
+    """One `identity-linked` event: an account claims an anonymous id. `linked_at_ms` is UTC ms."""
+
+    pool: str
+    anonymous_id: str
+    account_id: str
+    linked_at_ms: int
+
+
+Event = MatchFinished | MatchAnalyzed | TournamentPrizeAwarded | IdentityLinked

@@ -6,7 +6,7 @@ from worker.ratings.analysis import resolve_parked
 from worker.ratings.delivery import Delivery
 from worker.ratings.outcome import Cause, Change, Changes, Kind, Outcome, ParkedWrite, RecordWrite, refuse
 from worker.ratings.refusal import Reason, Refusal
-from worker.ratings.rows import MatchRecord, RatedRecord, RecordedSide, Row, WindowEntry
+from worker.ratings.rows import MatchRecord, RatedRecord, RecordedSide, Row, WindowEntry, new_row
 from worker.ratings.state import State
 from worker.rules.match import MatchFinished
 from worker.rules.ruleset import Ruleset, Side, Standing
@@ -15,6 +15,11 @@ DAY_MS = 86_400_000
 
 BEHIND_HORIZON = Refusal(
     Reason.TOO_LATE, "The match at /finished_at ended before this pool's horizon, where repeats can no longer be told."
+)
+
+AGAINST_ONESELF = Refusal(
+    Reason.SELF_MATCH,
+    "The ids at /winner/player_id and /loser/player_id are linked to each other: they are one player.",
 )
 
 
@@ -30,9 +35,12 @@ def decide_match(rules: Ruleset, match: MatchFinished, delivery: Delivery, state
             return Outcome(Kind.DUPLICATE, *named)
         message = f"This match_id is known with other content, first at /{differing}: a new match needs a new match_id."
         return refuse(*named, delivery, Refusal(Reason.CONFLICT, message))
+    winner_id, loser_id = state.account_of(match.winner.id), state.account_of(match.loser.id)
+    if winner_id == loser_id:
+        return refuse(*named, delivery, AGAINST_ONESELF)
     reason = rules.exclusion(match)
     if reason is None:
-        return _rate(rules, match, delivery, state)
+        return _rate(rules, match, winner_id, loser_id, delivery, state)
     waiting = state.parked.get(match.match_id)
     return Outcome(
         Kind.EXCLUDED,
@@ -57,20 +65,22 @@ def first_difference(match: MatchFinished, known: MatchFinished) -> str | None:
     return next((name.removesuffix("_ms") for name in differing), None)
 
 
-def _rate(rules: Ruleset, match: MatchFinished, delivery: Delivery, state: State) -> Outcome:
-    winner_row, loser_row = state.rows.get(match.winner.id), state.rows.get(match.loser.id)
-    winner, loser = winner_row or _new(rules), loser_row or _new(rules)
+def _rate(
+    rules: Ruleset, match: MatchFinished, winner_id: str, loser_id: str, delivery: Delivery, state: State
+) -> Outcome:
+    winner_row, loser_row = state.rows.get(winner_id), state.rows.get(loser_id)
+    winner, loser = winner_row or new_row(rules.starting_rating), loser_row or new_row(rules.starting_rating)
     settles_by_ms = match.finished_at_ms + rules.retention_days * DAY_MS
     waiting = state.parked.get(match.match_id)
     settlement = resolve_parked(rules, match, waiting, settles_by_ms)
     result = rules.rate(
         match,
-        _standing(rules, match, match.winner.id, winner, state),
-        _standing(rules, match, match.loser.id, loser, state),
+        _standing(rules, match, winner_id, winner, state),
+        _standing(rules, match, loser_id, loser, state),
         halved=settlement.halved,
     )
-    won = _change(rules, match, match.winner.id, winner, result.winner, _details("win", match.loser.id, loser))
-    lost = _change(rules, match, match.loser.id, loser, result.loser, _details("loss", match.winner.id, winner))
+    won = _change(rules, match, winner_id, winner, result.winner, _details("win", loser_id, loser))
+    lost = _change(rules, match, loser_id, loser, result.loser, _details("loss", winner_id, winner))
     if rules.pr_rule is not None:
         won.details["revision"] = lost.details["revision"] = settlement.revision
     rated = RatedRecord(
@@ -84,28 +94,31 @@ def _rate(rules: Ruleset, match: MatchFinished, delivery: Delivery, state: State
     )
     source = str(delivery.source)
     rows = (
-        (won.player_id, _row(match, winner, won, source), winner_row),
-        (lost.player_id, _row(match, loser, lost, source), loser_row),
+        (winner_id, _row(match, winner, won, source), winner_row),
+        (loser_id, _row(match, loser, lost, source), loser_row),
     )
     waits = rules.pr_rule is not None and settlement.revision is None
     cause = Cause("match-finished", match.match_id, {"match_id": match.match_id})
     return Outcome(
         Kind.RATED,
         match.match_id,
-        (won.player_id, lost.player_id),
+        _named(match, winner_id, loser_id),
         match.finished_at_ms,
         rows=rows,
         on_leaderboard=_shown(rules, rows),
         record=RecordWrite(MatchRecord(content(match), delivery.source, None, rated), None),
         parked=None if rules.pr_rule is None else ParkedWrite(None, waiting),
-        windows=() if rules.window_ms is None else _window_entries(match),
+        windows=() if rules.window_ms is None else _window_entries(match, winner_id, loser_id),
         changes=Changes(cause, (won, lost), settles_by_ms if waits else None),
         letters=settlement.letters,
     )
 
 
-def _new(rules: Ruleset) -> Row:
-    return Row(0, rules.starting_rating, 0, 0, None, "")
+def _named(match: MatchFinished, winner_id: str, loser_id: str) -> tuple[str, ...]:
+    """Return the ids that the match is about: as sent, and the accounts they count for."""
+    if winner_id == match.winner.id and loser_id == match.loser.id:
+        return (winner_id, loser_id)
+    return tuple(dict.fromkeys((winner_id, loser_id, match.winner.id, match.loser.id)))
 
 
 def _standing(rules: Ruleset, match: MatchFinished, player_id: str, row: Row, state: State) -> Standing:
@@ -150,8 +163,8 @@ def _recorded(change: Change) -> RecordedSide:
     return RecordedSide(change.player_id, change.before, moved, moved, change.details, change.late)
 
 
-def _window_entries(match: MatchFinished) -> tuple[WindowEntry, ...]:
+def _window_entries(match: MatchFinished, winner_id: str, loser_id: str) -> tuple[WindowEntry, ...]:
     return (
-        WindowEntry(match.winner.id, match.finished_at_ms, match.match_id),
-        WindowEntry(match.loser.id, match.finished_at_ms, match.match_id),
+        WindowEntry(winner_id, match.finished_at_ms, match.match_id),
+        WindowEntry(loser_id, match.finished_at_ms, match.match_id),
     )

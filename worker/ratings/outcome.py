@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from worker.ratings.delivery import Delivery
 from worker.ratings.refusal import Refusal
-from worker.ratings.rows import MatchRecord, Parked, Row, WindowEntry
+from worker.ratings.rows import Link, MatchRecord, Parked, Prize, Row, WindowEntry
 from worker.rules.ruleset import Rating
 
 
@@ -19,12 +19,17 @@ class Kind(StrEnum):
     PARKED = "parked"
     PUSHED_OUT = "pushed-out"
     SETTLED = "settled"
+    AWARDED = "awarded"
+    LINKED = "linked"
     IGNORED = "ignored"
     REFUSED = "dead-letter"
 
 
 class Change(Struct, frozen=True, gc=False):
-    """One player's part of a `rating-changed` event, before it is written down as JSON."""
+    """One player's part of a `rating-changed` event, before it is written down as JSON.
+
+    `linked_to` is the account whose claim retires this anonymous id, None in every other case.
+    """
 
     player_id: str
     seq: int
@@ -34,6 +39,7 @@ class Change(Struct, frozen=True, gc=False):
     rated_games: int
     experience: int | None
     details: dict[str, object]
+    linked_to: str | None = None
 
 
 class Letter(Struct, frozen=True, gc=False):
@@ -76,9 +82,9 @@ class ParkedWrite(Struct, frozen=True, gc=False):
 class Outcome(Struct, frozen=True, gc=False):
     """One cause, decided.
 
-    `players` and `match_id` are all it names, `instant_ms` is the cause's own instant, by which its age is judged too.
-    `rows` pairs each new row with
-    the one it was decided on. What a cause must find unchanged is what it `replaces`; where `record_absent` is set
+    `players` and `match_id` ("" where it is about no match) are all it names, `instant_ms` is the cause's own instant,
+    by which its age is judged too. `rows` pairs each new row with the one it was decided on; a prize and a link are
+    guarded by the rows they write. What a cause must find unchanged is what it `replaces`; where `record_absent` is set
     there must be no record of `match_id`.
     """
 
@@ -97,6 +103,8 @@ class Outcome(Struct, frozen=True, gc=False):
     letters: tuple[Letter, ...] = ()
     pushed_out: int = 0
     ignored: int = 0
+    prize: Prize | None = None
+    link: Link | None = None
 
 
 def refuse(match_id: str, players: tuple[str, ...], instant_ms: int, delivery: Delivery, refusal: Refusal) -> Outcome:

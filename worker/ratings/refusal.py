@@ -17,6 +17,7 @@ class Reason(StrEnum):
     UNPUBLISHED_FORMULA = "unpublished-formula"
     CONFLICT = "conflict"
     PLAYERS_MISMATCH = "players-mismatch"
+    ALREADY_LINKED = "already-linked"
 
 
 class Refusal(NamedTuple):

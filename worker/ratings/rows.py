@@ -18,6 +18,7 @@ class Row(Struct, frozen=True, gc=False):
 
     `seq` numbers the player's changes from 1 and is the row's version. `experience` is in match points,
     `newest_finished_at_ms` the latest end of a match applied so far, `last_source` the cause that wrote the row.
+    `retired` is an anonymous id whose matches count for an account from now on.
     """
 
     seq: int
@@ -26,6 +27,12 @@ class Row(Struct, frozen=True, gc=False):
     experience: int
     newest_finished_at_ms: int | None
     last_source: str
+    retired: bool = False
+
+
+def new_row(starting_rating: Rating) -> Row:
+    """Return what a player begins with, before the first cause that creates the row."""
+    return Row(0, starting_rating, 0, 0, None, "")
 
 
 class RecordedSide(Struct, frozen=True, gc=False, array_like=True):
@@ -122,3 +129,33 @@ class WindowEntry(Struct, frozen=True, gc=False):
     player_id: str
     finished_at_ms: int
     match_id: str
+
+
+class Prize(Struct, frozen=True, gc=False, array_like=True):
+    """A prize that was paid, once for each tournament and player. `before` is the rating that it was added to."""
+
+    tournament_id: str
+    player_id: str
+    place: int
+    amount: int
+    awarded_at_ms: int
+    source: Source
+    before: Rating
+    position: int = 0
+
+
+class Link(Struct, frozen=True, gc=False, array_like=True):
+    """An anonymous id claimed by an account; the tables keep it under both ids.
+
+    `took_over` tells whether the account had no rated games and took `rating` and `rated_games`, the anonymous id's at
+    that moment.
+    """
+
+    anonymous_id: str
+    account_id: str
+    linked_at_ms: int
+    source: Source
+    took_over: bool
+    rating: Rating
+    rated_games: int
+    position: int = 0

@@ -75,6 +75,8 @@ def _change(topic: str, event_id: str, side: Change, facts: dict[str, object], h
     }
     if side.experience is not None:
         value["experience"] = side.experience
+    if side.linked_to is not None:
+        value["retired"], value["linked_to"] = True, side.linked_to
     key = f"{facts['pool']}:{side.player_id}".encode()
     return Message(topic, key, orjson.dumps(value)[:-1], [("ce_id", event_id.encode()), *headers], True)
 

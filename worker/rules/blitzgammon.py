@@ -35,6 +35,8 @@ class BlitzGammon:
     name: ClassVar[str] = "blitzgammon"
     window_ms: ClassVar[int | None] = None
     has_experience: ClassVar[bool] = False
+    has_prizes: ClassVar[bool] = False
+    has_links: ClassVar[bool] = False
 
     starting_rating: int = 1500
     retention_days: int = 30

@@ -62,6 +62,8 @@ class Gammon42:
     name: ClassVar[str] = "gammon42"
     window_ms: ClassVar[int | None] = 168 * 3_600_000
     has_experience: ClassVar[bool] = False
+    has_prizes: ClassVar[bool] = True
+    has_links: ClassVar[bool] = False
 
     starting_rating: int = 1500
     retention_days: int = 30

@@ -32,6 +32,8 @@ class Nardeon:
     name: ClassVar[str] = "nardeon"
     window_ms: ClassVar[int | None] = None
     has_experience: ClassVar[bool] = True
+    has_prizes: ClassVar[bool] = False
+    has_links: ClassVar[bool] = False
 
     starting_rating: float = 1500.0
     retention_days: int = 30

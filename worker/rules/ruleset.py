@@ -73,6 +73,10 @@ class Ruleset(Protocol):
     window_ms: ClassVar[int | None]
     """Length of the sliding window of games that the rules count, None where they count none."""
     has_experience: ClassVar[bool]
+    has_prizes: ClassVar[bool]
+    """Whether tournaments pay out rating points."""
+    has_links: ClassVar[bool]
+    """Whether accounts claim anonymous ids."""
 
     @property
     def starting_rating(self) -> Rating:

@@ -37,6 +37,8 @@ class Season0:
     name: ClassVar[str] = "season0"
     window_ms: ClassVar[int | None] = None
     has_experience: ClassVar[bool] = False
+    has_prizes: ClassVar[bool] = False
+    has_links: ClassVar[bool] = True
 
     starting_rating: int = 1200
     retention_days: int = 30

@@ -19,7 +19,7 @@ from worker.stream.ending import Exit, is_expected
 from worker.stream.kafka import kafka_client_options
 from worker.stream.transport import BatchConsumer, BatchMessage, BatchTransport, HandThrough
 
-INPUTS = ("match-finished", "match-analyzed")
+INPUTS = ("match-finished", "match-analyzed", "tournament-prize-awarded", "identity-linked")
 
 _log = structlog.get_logger(__name__)
 

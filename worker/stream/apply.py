@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from worker.ratings.decide import decide
 from worker.ratings.delivery import Source
+from worker.ratings.events import IdentityLinked, MatchAnalyzed, TournamentPrizeAwarded
 from worker.ratings.match import BEHIND_HORIZON
 from worker.ratings.outcome import Outcome, refuse
 from worker.ratings.refusal import Reason
-from worker.ratings.state import State, WindowQuery
+from worker.ratings.state import PrizeKey, State, WindowQuery
 from worker.ratings.wire import Message, complete, messages
 from worker.rules.match import MatchFinished
 from worker.rules.pools import Pool
@@ -91,7 +92,7 @@ async def apply(target: Target, events: Sequence[Decoded], progress: Progress, s
 
 async def load(target: Target, events: Sequence[Decoded], progress: Progress, stage: Stage = untimed) -> Loaded:
     """Return all that the events need to be decided. Raises LostWritesError as `apply` does."""
-    wanted = _wanted(target.pool, events)
+    wanted = wanted_for(target.pool, events)
     with stage("load"):
         loaded = await target.tables.load(wanted)
     _check(target.name, wanted.partitions, loaded, progress)
@@ -108,7 +109,7 @@ async def decide_all(
     fresh = [event for event in events if not _settled(event, loaded)]
     stored = {entry.source for entry in loaded.outbox}
     answered = [event.delivery.source for event in fresh if event.delivery.source in stored]
-    state = State(loaded.rows, loaded.records, loaded.parked, loaded.games, loaded.horizon_ms)
+    state = state_of(loaded)
     for cause in before.causes if before is not None else ():
         state.apply(cause.outcome)
     rules = target.pool.rules if target.pool is not None else None
@@ -123,6 +124,19 @@ async def decide_all(
             if len(causes) % TURN == 0:
                 await asyncio.sleep(0)  # what is under way to Redis and Kafka must not wait for the whole batch
     return Decided(events, causes, answered, loaded.outbox, len(events) - len(fresh), loaded.position)
+
+
+def state_of(loaded: Loaded) -> State:
+    """Return what was loaded as what events are decided on."""
+    return State(
+        loaded.rows,
+        loaded.records,
+        loaded.parked,
+        loaded.games,
+        loaded.horizon_ms,
+        loaded.prizes,
+        loaded.links,
+    )
 
 
 async def commit(
@@ -185,34 +199,40 @@ async def _commit_and_load(
 ) -> tuple[Committed, Loaded | None]:
     if not following:
         return await target.tables.commit(causes), None
-    wanted = _wanted(target.pool, following)
+    wanted = wanted_for(target.pool, following)
     committed, loaded = await target.tables.commit_then_load(causes, wanted)
     _check(target.name, wanted.partitions, loaded, progress)
     return committed, loaded
 
 
-def _wanted(pool: Pool | None, events: Sequence[Decoded]) -> Wanted:
+def wanted_for(pool: Pool | None, events: Sequence[Decoded]) -> Wanted:
+    """Return all that deciding these events needs."""
     players: dict[str, None] = {}
     match_ids: dict[str, None] = {}
     games: dict[WindowQuery, None] = {}
+    prizes: dict[PrizeKey, None] = {}
     partitions: dict[Partition, None] = {}
     window_ms = pool.rules.window_ms if pool is not None else None
     for decoded in events:
         source = decoded.delivery.source
         partitions[Partition(source.topic, source.partition)] = None
         event = decoded.event
-        if event is None:
-            continue
-        match_ids[event.match_id] = None
-        if not isinstance(event, MatchFinished):
+        if isinstance(event, MatchFinished):
+            match_ids[event.match_id] = None
+            for player in (event.winner, event.loser):
+                players[player.id] = None
+                if window_ms is not None:
+                    games[player.id, event.finished_at_ms, event.match_id] = None
+        elif isinstance(event, MatchAnalyzed):
+            match_ids[event.match_id] = None
             players.update(dict.fromkeys(player.id for player in event.players))
-            continue
-        for player in (event.winner, event.loser):
-            players[player.id] = None
-            if window_ms is not None:
-                games[player.id, event.finished_at_ms, event.match_id] = None
+        elif isinstance(event, TournamentPrizeAwarded):
+            players[event.player_id] = None
+            prizes[event.tournament_id, event.player_id] = None
+        elif isinstance(event, IdentityLinked):
+            players[event.anonymous_id] = players[event.account_id] = None
     sources = [decoded.delivery.source for decoded in events]
-    return Wanted(list(players), list(match_ids), sources, list(partitions), list(games), window_ms or 0)
+    return Wanted(list(players), list(match_ids), sources, list(partitions), list(games), window_ms or 0, list(prizes))
 
 
 def _check(name: str, partitions: Sequence[Partition], loaded: Loaded, progress: Progress) -> None:

@@ -10,12 +10,12 @@ import orjson
 from msgspec import Struct
 
 from worker.ratings.delivery import Delivery
-from worker.ratings.events import AnalyzedPlayer, Event, MatchAnalyzed
+from worker.ratings.events import AnalyzedPlayer, Event, IdentityLinked, MatchAnalyzed, TournamentPrizeAwarded
 from worker.ratings.instants import DAY_MS, format_instant, parse_instant
 from worker.ratings.refusal import Reason, Refusal
 from worker.rules.match import MatchFinished, Player
 from worker.rules.pools import Pool
-from worker.rules.ruleset import UnpublishedFormulaError
+from worker.rules.ruleset import Ruleset, UnpublishedFormulaError
 from worker.stream.schema import EventSchema, echo, sentence
 
 FUTURE_MS: Final = 5 * 60_000
@@ -38,15 +38,25 @@ class Decoded(Struct, frozen=True, gc=False):
     instant_ms: int
 
 
+class _Pair(NamedTuple):
+    """Pointers to the two ids that must differ, and how an event says them."""
+
+    first: str
+    second: str
+    ids: Callable[[Any], tuple[str, str]]
+
+
 class _Kind(NamedTuple):
-    """How events of one topic are read: their instant's field, their value, and where their two players stand."""
+    """How events of one topic are read: their instant's field, their value, and where they name two players.
+
+    `belongs` tells whether a pool of this ruleset takes such events, `has_branches` whether its schema depends on that.
+    """
 
     instant_field: str
+    belongs: Callable[[Ruleset], bool]
     has_branches: bool
     build: Callable[[Json, int], Event]
-    first_player: str
-    second_player: str
-    players: Callable[[Any], tuple[str, str]]
+    pair: _Pair | None
 
 
 class _Gate(NamedTuple):
@@ -61,7 +71,7 @@ class Decoder:
     """Decodes the deliveries of one input topic for a fixed set of pools. It never raises for what it is given."""
 
     def __init__(self, kind: str, pools: Mapping[str, Pool]) -> None:
-        """Prepare for `kind`, match-finished or match-analyzed; raise LookupError where the schema lacks a ruleset."""
+        """Prepare for `kind`, an input topic without prefix; raise LookupError where its schema lacks a ruleset."""
         self._kind = _KINDS[kind]
         self._schema = EventSchema(kind)
         self._branches = {
@@ -72,7 +82,8 @@ class Decoder:
     def _gate(self, pool: Pool) -> _Gate:
         ruleset = pool.rules.name
         whole = self._schema.whole(ruleset) if self._kind.has_branches else self._schema.root
-        return _Gate(pool, whole.is_valid, pool.rules.retention_days * DAY_MS)
+        fits = whole.is_valid if self._kind.belongs(pool.rules) else _nothing_fits
+        return _Gate(pool, fits, pool.rules.retention_days * DAY_MS)
 
     def decode(self, delivery: Delivery) -> Decoded:
         """Return the delivery's event, or the first reason why it is refused."""
@@ -105,17 +116,20 @@ class Decoder:
             message = f"/pool must be one of {', '.join(self._gates)}, but is {echo(raw['pool'])}."
             return Decoded(delivery, None, None, Refusal(Reason.UNKNOWN_POOL, sentence(message)), instant_ms)
         ruleset = gate.pool.rules.name
+        if not self._kind.belongs(gate.pool.rules):
+            message = f"/pool is {echo(raw['pool'])}, a {ruleset} pool, where there is no {self._schema.kind} event."
+            refusal = Refusal(Reason.WRONG_RULESET, sentence(message))
+            return Decoded(delivery, None, gate.pool.name, refusal, instant_ms)
         message = self._schema.explain(self._branches[ruleset], raw, f" in a {ruleset} pool")
         return Decoded(delivery, None, gate.pool.name, Refusal(Reason.SCHEMA, message), instant_ms)
 
     def _refusal(self, delivery: Delivery, event: Event, instant_ms: int, gate: _Gate) -> Refusal | None:
-        kind = self._kind
-        first, second = kind.players(event)
-        if first == second:
-            message = (
-                f"{kind.second_player} must be another player than {kind.first_player}, but both are {echo(first)}."
-            )
-            return Refusal(Reason.SELF_MATCH, sentence(message))
+        kind, pair = self._kind, self._kind.pair
+        if pair is not None:
+            first, second = pair.ids(event)
+            if first == second:
+                message = f"{pair.second} must be another player than {pair.first}, but both are {echo(first)}."
+                return Refusal(Reason.SELF_MATCH, sentence(message))
         age_ms = delivery.timestamp_ms - instant_ms
         if -FUTURE_MS <= age_ms <= gate.retention_ms:
             return _unpublished(event, gate.pool)
@@ -129,6 +143,10 @@ class Decoder:
             f"{format_instant(delivery.timestamp_ms)}, but is {format_instant(instant_ms)}."
         )
         return Refusal(reason, sentence(message))
+
+
+def _nothing_fits(_event: object) -> bool:
+    return False
 
 
 def _unpublished(event: Event, pool: Pool) -> Refusal | None:
@@ -180,6 +198,16 @@ def _analyzed_player(raw: Json) -> AnalyzedPlayer:
     return AnalyzedPlayer(raw["player_id"], None if pr is None else float(pr))
 
 
+def _prize_awarded(raw: Json, awarded_at_ms: int) -> TournamentPrizeAwarded:
+    return TournamentPrizeAwarded(
+        raw["pool"], raw["tournament_id"], raw["player_id"], int(raw["place"]), int(raw["amount"]), awarded_at_ms
+    )
+
+
+def _identity_linked(raw: Json, linked_at_ms: int) -> IdentityLinked:
+    return IdentityLinked(raw["pool"], raw["anonymous_id"], raw["account_id"], linked_at_ms)
+
+
 def _opponents(match: MatchFinished) -> tuple[str, str]:
     return match.winner.id, match.loser.id
 
@@ -188,9 +216,35 @@ def _analyzed_ids(analysis: MatchAnalyzed) -> tuple[str, str]:
     return analysis.players[0].id, analysis.players[1].id
 
 
+def _linked_ids(link: IdentityLinked) -> tuple[str, str]:
+    return link.anonymous_id, link.account_id
+
+
+def _any_ruleset(_rules: Ruleset) -> bool:
+    return True
+
+
 _KINDS: Final[Mapping[str, _Kind]] = {
-    "match-finished": _Kind("finished_at", True, _match_finished, "/winner/player_id", "/loser/player_id", _opponents),
+    "match-finished": _Kind(
+        "finished_at",
+        _any_ruleset,
+        True,
+        _match_finished,
+        _Pair("/winner/player_id", "/loser/player_id", _opponents),
+    ),
     "match-analyzed": _Kind(
-        "analyzed_at", False, _match_analyzed, "/players/0/player_id", "/players/1/player_id", _analyzed_ids
+        "analyzed_at",
+        _any_ruleset,
+        False,
+        _match_analyzed,
+        _Pair("/players/0/player_id", "/players/1/player_id", _analyzed_ids),
+    ),
+    "tournament-prize-awarded": _Kind("awarded_at", lambda rules: rules.has_prizes, False, _prize_awarded, None),
+    "identity-linked": _Kind(
+        "linked_at",
+        lambda rules: rules.has_links,
+        False,
+        _identity_linked,
+        _Pair("/anonymous_id", "/account_id", _linked_ids),
     ),
 }

@@ -27,6 +27,8 @@ class Metrics:
 
         self.matches = counter("matches", "Matches answered, by pool and outcome", "pool", "outcome")
         self.analyses = counter("analyses", "PR analyses answered, by pool and outcome", "pool", "outcome")
+        self.prizes = counter("prizes", "Tournament prizes answered, by pool and outcome", "pool", "outcome")
+        self.links = counter("links", "Identity links answered, by pool and outcome", "pool", "outcome")
         self.changes_published = counter("changes_published", "rating-changed events published", "pool")
         self.dead_letters = counter("dead_letters", "Inputs sent to a dead-letter topic", "reason")
         self.repeated = counter("repeated", "Inputs answered again from the outbox after a crash", "pool")

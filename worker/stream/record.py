@@ -1,10 +1,11 @@
 """What a finished batch adds to the metrics and, at level debug, to the log."""
 
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 import structlog
+from prometheus_client import Counter as MetricCounter
 
 from worker.stream.apply import Applied
 from worker.stream.intake import Batch
@@ -34,23 +35,33 @@ def record(metrics: Metrics, batch: Batch, applied: Mapping[str, Applied], now_s
 
 
 def _record_outcomes(metrics: Metrics, pool: str, part: Applied) -> None:
-    matches: Counter[str] = Counter()
-    analyses: Counter[str] = Counter()
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     letters: Counter[str] = Counter()
     changes = 0
     for source, outcome in part.outcomes:
-        counts = analyses if source.topic.endswith("match-analyzed") else matches
-        counts[outcome.kind.value] += 1
+        counts[source.topic][outcome.kind.value] += 1
         if outcome.pushed_out:
-            analyses["pushed-out"] += outcome.pushed_out
+            metrics.analyses.labels(pool, "pushed-out").inc(outcome.pushed_out)
         if outcome.ignored:
-            analyses["ignored"] += outcome.ignored
-        letters.update(letter.refusal.reason.value for letter in outcome.letters)
+            metrics.analyses.labels(pool, "ignored").inc(outcome.ignored)
+        for letter in outcome.letters:
+            letters[letter.refusal.reason.value] += 1
         changes += len(outcome.changes.sides) if outcome.changes is not None else 0
-    for kind, count in matches.items():
-        metrics.matches.labels(pool, kind).inc(count)
-    for kind, count in analyses.items():
-        metrics.analyses.labels(pool, kind).inc(count)
+    for topic, of_topic in counts.items():
+        counter = _counter(metrics, topic)
+        for kind, count in of_topic.items():
+            counter.labels(pool, kind).inc(count)
     for reason, count in letters.items():
         metrics.dead_letters.labels(reason).inc(count)
     metrics.changes_published.labels(pool).inc(changes)
+
+
+def _counter(metrics: Metrics, topic: str) -> MetricCounter:
+    """Return what counts the events of an input topic, given by its real name, which may have a prefix."""
+    counters = {
+        "match-finished": metrics.matches,
+        "match-analyzed": metrics.analyses,
+        "tournament-prize-awarded": metrics.prizes,
+        "identity-linked": metrics.links,
+    }
+    return next(counter for name, counter in counters.items() if topic.endswith(name))

@@ -22,7 +22,7 @@ def horizon_ms(
     A partition without lag goes with the others. A record stamped later than `now_ms`, the worker's clock, moves
     nothing further than that: a publisher's wrong clock must not make good matches too late.
     """
-    lagging = [name for name, end in ends.items() if name not in markers or markers[name].applied < end]
+    lagging = [name for name, end in ends.items() if end > (markers[name].applied if name in markers else 0)]
     if any(name not in markers for name in lagging):
         return 0
     counted = lagging or list(markers)

@@ -13,15 +13,20 @@ from worker.rules.ruleset import Rating
 from worker.tables.errors import LostWritesError
 from worker.tables.packing import (
     ABSENT,
+    names_of,
+    pack_fact,
     pack_messages,
     pack_parked,
     pack_record,
     pack_row,
     parked_version,
+    prize_field,
     record_version,
     row_version,
+    unpack_link,
     unpack_messages,
     unpack_parked,
+    unpack_prize,
     unpack_record,
     unpack_row,
 )
@@ -57,6 +62,8 @@ class MemoryStore:
     matches: dict[str, bytes] = field(default_factory=dict)
     parked: dict[str, bytes] = field(default_factory=dict)
     outbox: dict[str, _Entry] = field(default_factory=dict)
+    prizes: dict[bytes, bytes] = field(default_factory=dict)
+    links: dict[str, bytes] = field(default_factory=dict)
     windows: dict[str, list[tuple[int, bytes]]] = field(default_factory=dict)
     shown: set[str] = field(default_factory=set)
     ranked: list[str] | None = None
@@ -79,8 +86,10 @@ class MemoryTables:
         """See `PoolTables.load`."""
         store = self._store
         found = self._with_what_they_rest_on(str(source) for source in wanted.sources)
+        links = {name: unpack_link(store.links[name]) for name in wanted.players if name in store.links}
+        names = dict.fromkeys([*wanted.players, *(link.account_id for link in links.values())])
         return Loaded(
-            {name: unpack_row(store.players[name]) for name in wanted.players if name in store.players},
+            {name: unpack_row(store.players[name]) for name in names if name in store.players},
             {name: unpack_record(store.matches[name]) for name in wanted.match_ids if name in store.matches},
             {name: unpack_parked(store.parked[name]) for name in wanted.match_ids if name in store.parked},
             {query: self._games(query, wanted.window_ms) for query in wanted.games},
@@ -88,6 +97,12 @@ class MemoryTables:
             {name: store.applied[name] for name in wanted.partitions if name in store.applied},
             store.horizon_ms,
             store.position,
+            {
+                key: unpack_prize(store.prizes[field])
+                for key, field in ((key, prize_field(key)) for key in wanted.prizes)
+                if field in store.prizes
+            },
+            links,
         )
 
     def _games(self, query: WindowQuery, window_ms: int) -> int:
@@ -116,7 +131,7 @@ class MemoryTables:
         below: set[str] = set()
         stale: set[str] = set()
         for cause in causes:
-            names = {"m" + cause.outcome.match_id, *("p" + player_id for player_id in cause.outcome.players)}
+            names = set(names_of(cause.outcome))
             if stale & names or not self._holds(cause.outcome):
                 stale |= names
                 positions.append(None)
@@ -151,12 +166,7 @@ class MemoryTables:
         if outcome.changes is not None:
             store.position += 1
             position = store.position
-        if outcome.rows:
-            store.ranked = None
-        for player_id, row, _ in outcome.rows:
-            store.players[player_id] = pack_row(row).encode()
-            if player_id in outcome.on_leaderboard:
-                store.shown.add(player_id)
+        self._write_rows(outcome)
         if outcome.record is not None:
             record, replaces = outcome.record.record, outcome.record.replaces
             stands_at = position
@@ -168,11 +178,30 @@ class MemoryTables:
             store.parked[outcome.match_id] = pack_parked(outcome.parked.parked)
         elif outcome.parked is not None:
             store.parked.pop(outcome.match_id, None)
+        self._write_facts(outcome, position)
         for entry in outcome.windows:
             self._add_to_window(entry)
         if cause.messages:
             store.outbox[str(cause.source)] = _Entry(position, self._run, rests_on, pack_messages(cause.messages))
         return position
+
+    def _write_rows(self, outcome: Outcome) -> None:
+        if outcome.rows:
+            self._store.ranked = None
+        for player_id, row, _ in outcome.rows:
+            self._store.players[player_id] = pack_row(row).encode()
+            if player_id in outcome.on_leaderboard:
+                self._store.shown.add(player_id)
+            if row.retired:
+                self._store.shown.discard(player_id)
+
+    def _write_facts(self, outcome: Outcome, position: int) -> None:
+        if outcome.prize is not None:
+            key = outcome.prize.tournament_id, outcome.prize.player_id
+            self._store.prizes[prize_field(key)] = b"%d %b" % (position, pack_fact(outcome.prize))
+        if outcome.link is not None:
+            for player_id in (outcome.link.anonymous_id, outcome.link.account_id):
+                self._store.links[player_id] = b"%d %b" % (position, pack_fact(outcome.link))
 
     def _add_to_window(self, entry: WindowEntry) -> None:
         insort(self._store.windows.setdefault(entry.player_id, []), (entry.finished_at_ms, entry.match_id.encode()))

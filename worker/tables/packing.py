@@ -5,13 +5,17 @@ from collections.abc import Sequence
 from msgspec.msgpack import Decoder, Encoder
 from msgspec.structs import replace
 
-from worker.ratings.rows import MatchRecord, Parked, ParkedAnalysis, Row
+from worker.ratings.outcome import Outcome
+from worker.ratings.rows import Link, MatchRecord, Parked, ParkedAnalysis, Prize, Row
+from worker.ratings.state import PrizeKey
 from worker.ratings.wire import Message
 from worker.rules.ruleset import Rating
 
 _encode = Encoder().encode
 _decode_record = Decoder(MatchRecord).decode
 _decode_analyses = Decoder(tuple[ParkedAnalysis, ...]).decode
+_decode_prize = Decoder(Prize).decode
+_decode_link = Decoder(Link).decode
 _decode_messages = Decoder(list[Message]).decode
 
 ABSENT = ""
@@ -19,15 +23,20 @@ ABSENT = ""
 
 
 def pack_row(row: Row) -> str:
-    """Return `seq rating rated_games experience newest_finished_at_ms last_source`; ratings read back bit for bit."""
+    """Return `seq rating rated_games experience newest_finished_at_ms last_source`, and ` retired` where it is.
+
+    Ratings read back bit for bit.
+    """
     newest = "-" if row.newest_finished_at_ms is None else row.newest_finished_at_ms
-    return f"{row.seq} {row.rating!r} {row.rated_games} {row.experience} {newest} {row.last_source}"
+    retired = " retired" if row.retired else ""
+    return f"{row.seq} {row.rating!r} {row.rated_games} {row.experience} {newest} {row.last_source}{retired}"
 
 
 def unpack_row(packed: bytes) -> Row:
     """Read a packed row."""
-    seq, rating, games, experience, newest, source = packed.decode().split(" ")
-    return Row(int(seq), _rating(rating), int(games), int(experience), None if newest == "-" else int(newest), source)
+    seq, rating, games, experience, newest, source, *retired = packed.decode().split(" ")
+    newest_ms = None if newest == "-" else int(newest)
+    return Row(int(seq), _rating(rating), int(games), int(experience), newest_ms, source, bool(retired))
 
 
 def _rating(text: str) -> Rating:
@@ -51,6 +60,12 @@ def parked_version(parked: Parked | None) -> str:
     return ABSENT if parked is None else parked.version
 
 
+def names_of(outcome: Outcome) -> list[str]:
+    """Return what a cause is stale with: each player and the match that it names."""
+    names = ["p" + player_id for player_id in outcome.players]
+    return ["m" + outcome.match_id, *names] if outcome.match_id else names
+
+
 def pack_record(record: MatchRecord) -> bytes:
     """Return `finished_at_ms MessagePack`, what follows a record's version and position."""
     return b"%d %b" % (record.content.finished_at_ms, _encode(record))
@@ -72,6 +87,28 @@ def unpack_parked(packed: bytes) -> Parked:
     """Read packed analyses."""
     version, _, analyses = packed.split(b" ", 2)
     return Parked(version.decode(), _decode_analyses(analyses))
+
+
+def pack_fact(fact: Prize | Link) -> bytes:
+    """Return a prize or a link as MessagePack, what follows its position."""
+    return _encode(fact)
+
+
+def unpack_prize(packed: bytes) -> Prize:
+    """Read a stored prize: `position MessagePack`."""
+    position, prize = packed.split(b" ", 1)
+    return replace(_decode_prize(prize), position=int(position))
+
+
+def unpack_link(packed: bytes) -> Link:
+    """Read a stored link: `position MessagePack`."""
+    position, link = packed.split(b" ", 1)
+    return replace(_decode_link(link), position=int(position))
+
+
+def prize_field(key: PrizeKey) -> bytes:
+    """Return the field of the hash of prizes, another one for every (tournament_id, player_id)."""
+    return _encode(key)
 
 
 def pack_messages(messages: Sequence[Message]) -> bytes:

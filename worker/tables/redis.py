@@ -15,15 +15,20 @@ from worker.tables.connect import RedisClient
 from worker.tables.errors import LostWritesError
 from worker.tables.packing import (
     ABSENT,
+    names_of,
+    pack_fact,
     pack_messages,
     pack_parked,
     pack_record,
     pack_row,
     parked_version,
+    prize_field,
     record_version,
     row_version,
+    unpack_link,
     unpack_messages,
     unpack_parked,
+    unpack_prize,
     unpack_record,
     unpack_row,
 )
@@ -44,6 +49,7 @@ from worker.tables.tables import (
 
 Argument = str | bytes | int
 UNCHECKED = "*"
+NOT_SHOWN = "-"
 
 
 class Call(NamedTuple):
@@ -81,7 +87,9 @@ class RedisTables:
         return self._loaded(wanted, await self._call(*self._loading(wanted)))
 
     def _loading(self, wanted: Wanted) -> Call:
-        keys = self._keys("players", "matches", "parked", "outbox", "heads", "applied", "horizon", "position")
+        keys = self._keys(
+            "players", "matches", "parked", "outbox", "heads", "applied", "horizon", "position", "prizes", "aliases"
+        )
         index = {player_id: place for place, player_id in enumerate(wanted.players, 1)}
         games = []
         for player_id, finished_at_ms, match_id in wanted.games:
@@ -94,13 +102,20 @@ class RedisTables:
             [_field(partition) for partition in wanted.partitions],
             wanted.window_ms,
             games,
+            [prize_field(key) for key in wanted.prizes],
         )
         return Call("load", keys, [encode(asked)])
 
     def _loaded(self, wanted: Wanted, answer: Any) -> Loaded:
-        rows, records, parked, outbox, applied, horizon, position, counts = answer
+        rows, records, parked, outbox, applied, horizon, position, counts, prizes, linked = answer
+        found = {name: unpack_row(row) for name, row in zip(wanted.players, rows, strict=True) if row}
+        links = {}
+        for name, packed, account_row in zip(linked[::3], linked[1::3], linked[2::3], strict=True):
+            link = links[name.decode()] = unpack_link(packed)
+            if account_row:
+                found[link.account_id] = unpack_row(account_row)
         return Loaded(
-            {name: unpack_row(row) for name, row in zip(wanted.players, rows, strict=True) if row},
+            found,
             {name: unpack_record(record) for name, record in zip(wanted.match_ids, records, strict=True) if record},
             {name: unpack_parked(value) for name, value in zip(wanted.match_ids, parked, strict=False) if value},
             dict(zip(wanted.games, counts, strict=True)),
@@ -108,6 +123,8 @@ class RedisTables:
             {name: int(value) for name, value in zip(wanted.partitions, applied, strict=True) if value is not None},
             int(horizon),
             int(position),
+            {key: unpack_prize(value) for key, value in zip(wanted.prizes, prizes, strict=True) if value},
+            links,
         )
 
     async def commit(self, causes: Sequence[Cause]) -> Committed:
@@ -133,7 +150,9 @@ class RedisTables:
         return _committed(committed), self._loaded(wanted, loaded)
 
     def _committing(self, causes: Sequence[Cause]) -> Call:
-        keys = self._keys("players", "matches", "parked", "outbox", "heads", "leaderboard", "position", "horizon")
+        keys = self._keys(
+            "players", "matches", "parked", "outbox", "heads", "leaderboard", "position", "horizon", "prizes", "aliases"
+        )
         blobs = _Blobs(first_place=3)
         packed = [self._pack(cause, keys, blobs) for cause in causes]
         return Call("commit", keys, [self._run, encode(packed), *blobs.parts])
@@ -149,13 +168,13 @@ class RedisTables:
             str(cause.source),
             outcome.instant_ms,
             outcome.changes is not None,
-            ["m" + outcome.match_id, *["p" + player_id for player_id in outcome.players]],
+            names_of(outcome),
             [
                 (
                     player_id,
                     row_version(replaces),
                     pack_row(row),
-                    repr(-row.rating) if player_id in outcome.on_leaderboard else "",
+                    repr(-row.rating) if player_id in outcome.on_leaderboard else NOT_SHOWN if row.retired else "",
                 )
                 for player_id, row, replaces in outcome.rows
             ],
@@ -164,6 +183,7 @@ class RedisTables:
             windows,
             [replaces.last_source for _, _, replaces in outcome.rows if replaces is not None],
             blobs.add(pack_messages(cause.messages)) if cause.messages else 0,
+            *_pack_facts(outcome, blobs),
         )
 
     async def settle(self, sources: Sequence[Source], markers: Sequence[Marker]) -> None:
@@ -269,6 +289,13 @@ def _pack_parked(outcome: Outcome, blobs: _Blobs) -> tuple[object, ...]:
         return (UNCHECKED, 0)
     parked, replaces = outcome.parked.parked, outcome.parked.replaces
     return (parked_version(replaces), blobs.add(pack_parked(parked)) if parked is not None else 0)
+
+
+def _pack_facts(outcome: Outcome, blobs: _Blobs) -> tuple[object, object]:
+    prize, link = outcome.prize, outcome.link
+    paid = (prize_field((prize.tournament_id, prize.player_id)), blobs.add(pack_fact(prize))) if prize else 0
+    linked = (link.anonymous_id, link.account_id, blobs.add(pack_fact(link))) if link else 0
+    return paid, linked
 
 
 def _committed(answer: Any) -> Committed:

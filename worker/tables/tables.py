@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from worker.ratings.delivery import Source
 from worker.ratings.outcome import Outcome
-from worker.ratings.rows import MatchRecord, Parked, Row
-from worker.ratings.state import WindowQuery
+from worker.ratings.rows import Link, MatchRecord, Parked, Prize, Row
+from worker.ratings.state import PrizeKey, WindowQuery
 from worker.ratings.wire import Message
 
 UNPOOLED = "-"
@@ -35,6 +35,7 @@ class Wanted(NamedTuple):
     partitions: Sequence[Partition] = ()
     games: Sequence[WindowQuery] = ()
     window_ms: int = 0
+    prizes: Sequence[PrizeKey] = ()
 
 
 class Stored(Struct, frozen=True, gc=False):
@@ -50,6 +51,7 @@ class Loaded(NamedTuple):
 
     `outbox` has the entries of the wanted sources and of every cause these rest on, in order of position.
     `position` is the highest given so far, `applied` the next offset of each wanted partition that has a marker.
+    `links` are those of the wanted players; `rows` has their accounts' rows too.
     """
 
     rows: dict[str, Row]
@@ -60,6 +62,8 @@ class Loaded(NamedTuple):
     applied: Mapping[Partition, int]
     horizon_ms: int
     position: int
+    prizes: dict[PrizeKey, Prize]
+    links: dict[str, Link]
 
 
 class Cause(Struct, frozen=True, gc=False):

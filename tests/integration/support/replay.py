@@ -15,6 +15,7 @@ from worker.ratings.state import State
 from worker.ratings.wire import Message, complete, messages
 from worker.rules.match import MatchFinished
 from worker.rules.pools import Pool
+from worker.stream.apply import state_of
 from worker.stream.decode import Decoded
 from worker.tables.memory import MemoryStore, MemoryTables
 from worker.tables.tables import Cause, Wanted
@@ -98,7 +99,7 @@ class _OneByOne:
         loaded = await self._tables.load(
             Wanted(players, [event.match_id], games=games if window_ms else [], window_ms=window_ms)
         )
-        state = State(loaded.rows, loaded.records, loaded.parked, loaded.games, loaded.horizon_ms)
+        state = state_of(loaded)
         outcome = decide(rules, event, decoded.delivery, state)
         answers = [
             message

@@ -17,7 +17,7 @@ from worker.settings import Settings
 from worker.stream.topic_admin import apply, topic_admin
 from worker.stream.topics import DeclaredTopic, parse_topics, with_overrides
 
-INPUTS = ("match-finished", "match-analyzed")
+INPUTS = ("match-finished", "match-analyzed", "tournament-prize-awarded", "identity-linked")
 OUTPUTS = ("rating-changed", "match-excluded")
 GRACEFUL_S = 10.0
 

@@ -1,15 +1,16 @@
 -- commit: each cause whole, in order, or not at all; a stale one comes back with every later one that names what it names
 -- KEYS  1 players  2 matches  3 parked  4 outbox  5 heads of the outbox  6 leaderboard  7 position  8 horizon
---       9.. windows, as causes name them
+--       9 prizes  10 aliases  11.. windows, as causes name them
 -- ARGV  1 this worker run   2 MessagePack of a list of causes   3.. bytes that causes name by their place.  A cause is
 --   { 1 source  2 instant_ms  3 whether it takes a position
 --     4 names: its players and match, and so what it is stale with
---     5 rows {player, version replaced, row, score}                score '' = not on the leaderboard
+--     5 rows {player, version replaced, row, score}                score '' = as it is, '-' = off the leaderboard
 --     6 match_id, '' = no record is looked at   7 record version replaced   8 new version, '' = only looked at
 --     9 place of the record
 --    10 parked version replaced, '*' = not looked at   11 place of what is parked then, 0 = nothing
 --    12 window entries {index of the window's key, finished_at_ms, member}
---    13 sources it rests on   14 place of its outbox entry, 0 = nothing to publish }
+--    13 sources it rests on   14 place of its outbox entry, 0 = nothing to publish
+--    15 prize {field, place} or 0   16 link {anonymous id, account id, place} or 0; their rows guard both }
 -- a version is what stands before a value's first space, '' where there is no value
 -- returns {a position for each cause, '0' without one and '' for a stale one;
 --          {source, head, entry, ...} of other runs that these rest on}
@@ -62,7 +63,7 @@ local function holds(cause)
 end
 
 local scores, heads_left, entries, windows = {}, {}, {}, {}
-local rows_left, records_left, parked_left = {}, {}, {}
+local rows_left, records_left, parked_left, off, prizes_left, links_left = {}, {}, {}, {}, {}, {}
 
 local function leave(cause)
   local own = '0'
@@ -72,7 +73,12 @@ local function leave(cause)
   end
   for _, row in ipairs(cause[5]) do
     rows[row[1]], rows_left[row[1]] = row[3], row[3]
-    if row[4] ~= '' then scores[row[1]] = row[4] end
+    if row[4] == '-' then
+      scores[row[1]] = nil
+      off[#off + 1] = row[1]
+    elseif row[4] ~= '' then
+      scores[row[1]] = row[4]
+    end
   end
   local match_id = cause[6]
   if cause[8] ~= '' then
@@ -85,6 +91,11 @@ local function leave(cause)
     parked_left[match_id] = parked[match_id]
   end
   for _, entry in ipairs(cause[12]) do windows[#windows + 1] = entry end
+  if cause[15] ~= 0 then prizes_left[cause[15][1]] = own .. ' ' .. ARGV[cause[15][2]] end
+  if cause[16] ~= 0 then
+    local link = own .. ' ' .. ARGV[cause[16][3]]
+    links_left[cause[16][1]], links_left[cause[16][2]] = link, link
+  end
   if cause[14] ~= 0 then
     heads_left[cause[1]] = table.concat({own, run, table.concat(cause[13], ',')}, ' ')
     entries[cause[1]] = ARGV[cause[14]]
@@ -142,6 +153,9 @@ if position > position_before then redis.call('SET', KEYS[7], string.format('%.0
 write('HSET', KEYS[1], rows_left)
 write('HSET', KEYS[2], records_left)
 write('ZADD', KEYS[6], scores, true)
+for _, player in ipairs(off) do redis.call('ZREM', KEYS[6], player) end
+write('HSET', KEYS[9], prizes_left)
+write('HSET', KEYS[10], links_left)
 write('HSET', KEYS[4], entries)
 write('HSET', KEYS[5], heads_left)
 for match_id, value in pairs(parked_left) do

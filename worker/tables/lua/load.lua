@@ -1,12 +1,13 @@
 -- load: everything a batch needs, at one instant
 -- KEYS  1 players  2 matches  3 parked  4 outbox  5 heads of the outbox  6 applied  7 horizon  8 position
---       9.. the window of each game asked for
+--       9 prizes  10 aliases  11.. the window of each game asked for
 -- ARGV  1 MessagePack {player ids, match ids, sources, partitions, window_ms,
---         games {{index of its player, finished_at_ms, match_id}, ...}}
+--         games {{index of its player, finished_at_ms, match_id}, ...}, fields of prizes}
 -- returns {rows, records, parked, outbox {source, head, entry, ...} with all that these rest on, applied, horizon, position,
---         counts of games in [finished_at - window, finished_at), equal instants by the bytes of match_id}
+--         counts of games in [finished_at - window, finished_at), equal instants by the bytes of match_id, prizes,
+--         {player id, its link, its account's row or '', ...}}
 
-local players, matches, sources, partitions, window_ms, games = unpack(cmsgpack.unpack(ARGV[1]))
+local players, matches, sources, partitions, window_ms, games, prizes = unpack(cmsgpack.unpack(ARGV[1]))
 
 local function fetch(key, fields)
   local values = {}
@@ -61,12 +62,27 @@ local function count_before(window, finished_at, match_id)
   return count
 end
 
+local function linked()
+  local found = {}
+  local links = fetch_if_any(KEYS[10], players)
+  for i, player in ipairs(players) do
+    if links[i] then
+      local link = cmsgpack.unpack(string.sub(links[i], string.find(links[i], ' ', 1, true) + 1))
+      found[#found + 1] = player
+      found[#found + 1] = links[i]
+      found[#found + 1] = redis.call('HGET', KEYS[1], link[2]) or ''
+    end
+  end
+  return found
+end
+
 local rows = fetch(KEYS[1], players)
 local counts = {}
 for i, game in ipairs(games) do
   -- A player without a row has no window.
-  counts[i] = rows[game[1]] and count_before(KEYS[8 + i], game[2], game[3]) or 0
+  counts[i] = rows[game[1]] and count_before(KEYS[10 + i], game[2], game[3]) or 0
 end
 
 return {rows, fetch(KEYS[2], matches), fetch_if_any(KEYS[3], matches), with_what_they_rest_on(),
-        fetch(KEYS[6], partitions), redis.call('GET', KEYS[7]) or '0', redis.call('GET', KEYS[8]) or '0', counts}
+        fetch(KEYS[6], partitions), redis.call('GET', KEYS[7]) or '0', redis.call('GET', KEYS[8]) or '0', counts,
+        fetch(KEYS[9], prizes), linked()}
