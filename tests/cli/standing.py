@@ -18,7 +18,7 @@ from worker.stream.decode import Decoded
 from worker.stream.opening import open_tables
 from worker.tables.connect import connect
 
-TOPICS = ("match-finished", "match-analyzed")
+TOPICS = ("match-finished", "match-analyzed", "tournament-prize-awarded", "identity-linked")
 
 
 @dataclass

@@ -63,7 +63,7 @@ class TestAMatch:
             "The match m-1 is known in blitzgammon with other content, so this one is a conflict: it becomes a dead "
             "letter in match-finished.dlt (reason conflict), and nothing changes. What came as match-finished/0/0 and "
             "was rated at position 1 stands.",
-            f"The first field that differs is {field}: {here} here, {known} in the match that is known. A new match "
+            f"The first field that differs is {field}: {here} here, {known} in what is known. A new match "
             "needs a new match_id.",
         ]
         assert isinstance(answer, Told)
@@ -72,7 +72,7 @@ class TestAMatch:
 
     def test_of_another_winner_is_a_conflict(self) -> None:
         other = finished("blitzgammon", "m-1", "cem", "bob")
-        assert '/winner/player_id: "cem" here, "ann" in the match' in says(ask("blitzgammon", [blitz()], other))[1]
+        assert '/winner/player_id: "cem" here, "ann" in what is known' in says(ask("blitzgammon", [blitz()], other))[1]
 
     def test_that_is_new_would_be_rated(self) -> None:
         [sentence] = says(ask("blitzgammon", [], blitz()))
@@ -81,7 +81,7 @@ class TestAMatch:
 
     def test_that_is_new_and_late_says_for_whom(self) -> None:
         later = finished("blitzgammon", "m-2", "bob", "cem", at=AT + SECOND)
-        assert "It would be late for bob, and nothing older be rated anew." in says(
+        assert "It would be late for bob, and nothing that was rated would be rated anew." in says(
             ask("blitzgammon", [later], blitz())
         )
 
@@ -139,9 +139,9 @@ class TestWhatCannotBeTaken:
 
     def test_is_not_an_event_about_something_else(self) -> None:
         assert ask("blitzgammon", [], blitz(), identifier="m-2") == (
-            "The event has the match_id 'm-1', not 'm-2': ask for that one."
+            "The event has the match_id m-1, not m-2: ask for that one."
         )
-        assert ask("gammon42", [], blitz()) == "The event has the pool 'blitzgammon', not 'gammon42': ask for that one."
+        assert ask("gammon42", [], blitz()) == "The event is for the pool blitzgammon, not gammon42: ask for that one."
 
 
 class TestAnAnalysis:
@@ -251,7 +251,7 @@ class TestTheCommand:
         result = standing.run("explain", "blitzgammon", "m-9", "--event", "-", typed=as_sent(blitz()))
         assert (result.exit_code, result.stderr) == (
             1,
-            "The event has the match_id 'm-1', not 'm-9': ask for that one.\n",
+            "The event has the match_id m-1, not m-9: ask for that one.\n",
         )
 
     @pytest.mark.parametrize(

@@ -9,8 +9,10 @@ import typer
 
 from worker.cli.errors import fail
 from worker.cli.explain.event import Published, judge
+from worker.cli.explain.link import claimed
 from worker.cli.explain.match import as_json, as_text
 from worker.cli.explain.match import explain as explained
+from worker.cli.explain.prize import paid
 from worker.cli.explain.told import Told
 from worker.cli.explain.waiting import parked, unknown
 from worker.cli.reading import OpenPool, open_pool, readable_id
@@ -21,7 +23,22 @@ from worker.tables.tables import Wanted
 
 def explain(
     pool: Annotated[str, typer.Argument(help="The pool, e.g. gammon42.", show_default=False)],
-    match_id: Annotated[str, typer.Argument(help="The match's id.", show_default=False, callback=readable_id)],
+    identifier: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID",
+            help="The match's id; the tournament's with --prize; an anonymous id or an account with --link.",
+            show_default=False,
+            callback=readable_id,
+        ),
+    ],
+    prize: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLAYER_ID", help="Tell of this player's prize.", show_default=False, callback=readable_id
+        ),
+    ] = None,
+    link: Annotated[bool, typer.Option("--link", help="Tell of the link of this id.")] = False,
     event: Annotated[
         typer.FileBinaryRead | None,
         typer.Option(
@@ -35,15 +52,21 @@ def explain(
     ] = None,
     json_wanted: Annotated[bool, typer.Option("--json", help="Print JSON, with all numbers unrounded.")] = False,
 ) -> None:
-    """Show the arithmetic of a match, the rule by which it does not count, or the analyses that wait for it.
+    """Tell why a match moved two ratings as it did, or does not count, or which analyses wait for it.
 
+    With an option: what a prize or a link did, or what an event would be to what is known.
     Exits 1 for what is not known.
     """
+    if (prize is not None) + link + (event is not None) > 1:
+        raise typer.BadParameter("give one of them, not several", param_hint="--prize, --link, --event")
     published = _published(event is not None, published_at)
-    if event is None:
-        text, facts = asyncio.run(_match(pool, match_id))
+    if event is not None:
+        asked = _event(pool, identifier, event.read(), published)
+    elif prize is not None:
+        asked = _prize(pool, identifier, prize)
     else:
-        text, facts = asyncio.run(_event(pool, match_id, event.read(), published))
+        asked = _link(pool, identifier) if link else _match(pool, identifier)
+    text, facts = asyncio.run(asked)
     typer.echo(json.dumps(facts, indent=2, ensure_ascii=False) if json_wanted else text)
 
 
@@ -74,9 +97,36 @@ def _no_match(opened: OpenPool, match_id: str, horizon_ms: int) -> str:
     )
 
 
-async def _event(pool_name: str, match_id: str, value: bytes, published: Published) -> Answer:
+async def _prize(pool_name: str, tournament_id: str, player_id: str) -> Answer:
     async with open_pool(pool_name) as opened:
-        told = await judge(opened, match_id, value, published)
+        if not opened.pool.rules.has_prizes:
+            fail(f"There are no prizes in {pool_name}, a {opened.pool.rules.name} pool.")
+        loaded = await opened.tables.load(Wanted(prizes=[(tournament_id, player_id)]))
+    found = loaded.prizes.get((tournament_id, player_id))
+    if found is None:
+        what = f"A prize of the tournament {shown_id(tournament_id)} for {shown_id(player_id)}"
+        letters = opened.settings.topic("tournament-prize-awarded.dlt")
+        looked_for = "it is not among the prizes that were paid, all of which are remembered"
+        fail(unknown(what, looked_for, pool_name, letters, loaded.horizon_ms))
+    return _answer(paid(opened.pool, found))
+
+
+async def _link(pool_name: str, player_id: str) -> Answer:
+    async with open_pool(pool_name) as opened:
+        if not opened.pool.rules.has_links:
+            fail(f"There are no links in {pool_name}, a {opened.pool.rules.name} pool.")
+        loaded = await opened.tables.load(Wanted(players=[player_id]))
+    found = loaded.links.get(player_id)
+    if found is None:
+        letters = opened.settings.topic("identity-linked.dlt")
+        looked_for = "no link names it, as the anonymous id or as the account, and all links are remembered"
+        fail(unknown(f"A link of {shown_id(player_id)}", looked_for, pool_name, letters, loaded.horizon_ms))
+    return _answer(claimed(opened.pool, found, loaded.rows))
+
+
+async def _event(pool_name: str, identifier: str, value: bytes, published: Published) -> Answer:
+    async with open_pool(pool_name) as opened:
+        told = await judge(opened, identifier, value, published)
     if isinstance(told, str):
         fail(told)
     return _answer(told)

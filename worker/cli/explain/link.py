@@ -17,7 +17,8 @@ def claimed(pool: Pool, link: Link, rows: Mapping[str, Row]) -> Told:
         f"{anonymous} is linked to the account {account} in {pool.name}, since {moment(link.linked_at_ms)} "
         f"(position {link.position} of the pool; it came as {link.source}).",
         history(link),
-        f"{anonymous} is retired: it is off the leaderboard, and its own rating does not change any more. {later(link)}",
+        f"{anonymous} is retired: it is off the leaderboard, and its own rating does not change any more. "
+        f"{later(link)}",
         "An id is linked once, and to one other id only.",
     ]
     if now is not None:
@@ -45,8 +46,8 @@ def history(link: Link) -> str:
     if link.took_over:
         return f"{account} had no rated game by then, so it took over what {anonymous} had: {had}."
     return (
-        f"{account} had rated games of its own by then, so it kept its own rating and games. What {anonymous} had, {had}, "
-        "was not added to them: two histories are never added together."
+        f"{account} had rated games of its own by then, so it kept its own rating and games. What {anonymous} had, "
+        f"{had}, was not added to them: two histories are never added together."
     )
 
 

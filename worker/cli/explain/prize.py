@@ -21,8 +21,8 @@ def paid(pool: Pool, prize: Prize) -> Told:
         f"{count(prize.amount, 'point')}, awarded at {moment(prize.awarded_at_ms)}: "
         f"{shown_rating(prize.before)} {plus(prize.amount)} = {shown_rating(after)}.",
         NO_GAME,
-        f"It was applied at position {prize.position} of the pool (it came as {prize.source}). The same place and amount "
-        "again changes nothing; another place or amount is refused as a conflict.",
+        f"It was applied at position {prize.position} of the pool (it came as {prize.source}). The same place and "
+        "amount again changes nothing; another place or amount is refused as a conflict.",
     )
     facts = {
         "pool": pool.name,
