@@ -121,6 +121,7 @@ def test_earlier_analyses_are_left_out_where_there_are_many() -> None:
     text = table.text()
     assert "What came of 3 analyses before revision 4 is left out here: only the newest 8 are kept.\n" in text
     assert "revision 3," not in text
+    assert "which came to the same" not in text, "what revision 4 took the place of is not known any more"
     assert "makes +12 instead of +23, so -11 went to the rating ann had by then: 1523 - 11 = 1512.\n" in text
 
 

@@ -149,6 +149,8 @@ class TestALink:
             "so it would take over the rating and games of device-7, and device-7 would retire.",
             LATER,
         ]
+        assert isinstance(new, Told)
+        assert (new.facts["outcome"], new.facts["known_source"]) == ("linked", None)
         first, _ = says(ask("season0", [game("m-1", "ann", "bob")], linked("device-7", "ann"), identifier="device-7"))
         assert "ann has rated games of its own, so it would keep its own rating and games, and device-7" in first
 
