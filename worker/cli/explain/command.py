@@ -42,13 +42,18 @@ def explain(
     event: Annotated[
         typer.FileBinaryRead | None,
         typer.Option(
+            metavar="FILE",
             help="A file with an event about this id (- for standard input): tell what it is to what is known.",
             show_default=False,
         ),
     ] = None,
     published_at: Annotated[
         str | None,
-        typer.Option(help="The timestamp of --event's record, e.g. 2026-11-01T12:00:00Z [default: now]."),
+        typer.Option(
+            metavar="INSTANT",
+            help="The timestamp of --event's record, e.g. 2026-11-01T12:00:00Z; without it, now.",
+            show_default=False,
+        ),
     ] = None,
     json_wanted: Annotated[bool, typer.Option("--json", help="Print JSON, with all numbers unrounded.")] = False,
 ) -> None:
