@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from msgspec import json
 from msgspec.msgpack import Decoder, Encoder
 from msgspec.structs import replace
 
@@ -107,8 +108,8 @@ def unpack_link(packed: bytes) -> Link:
 
 
 def prize_field(key: PrizeKey) -> bytes:
-    """Return the field of the hash of prizes, another one for every (tournament_id, player_id)."""
-    return _encode(key)
+    """Return the field of the hash of prizes: (tournament_id, player_id) as JSON, for it must travel as text."""
+    return json.encode(key)
 
 
 def pack_messages(messages: Sequence[Message]) -> bytes:
