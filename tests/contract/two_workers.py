@@ -195,9 +195,7 @@ class TwoWorkers(RuleBasedStateMachine):
             [letter.refusal.reason for letter in outcome.letters],
         )
         assert told == _listed(then)
-        if outcome.kind is Kind.EXCLUDED:  # right in the order in which it was decided before a link came in between
-            self.model.exclude(sent.event)
-        elif outcome.rows or outcome.parked:
+        if outcome.rows or outcome.record or outcome.parked:
             assert told == _listed(self.model.answer(sent))
         self.position += bool(changes)
         assert position == (self.position if changes else 0)
