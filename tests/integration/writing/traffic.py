@@ -32,9 +32,10 @@ class Traffic(NamedTuple):
         return log
 
 
-def decoded(event: Event, source: Source) -> Decoded:
+def decoded(event: Event, source: Source, about: str = "") -> Decoded:
+    """Return the event as a record whose bytes tell what it is `about`: its match_id or, if it has none, its kind."""
     at = instant_of(event)
-    about = getattr(event, "match_id", topic_of(event))
+    about = about or getattr(event, "match_id", topic_of(event))
     delivery = Delivery(source, at + SECOND, about.encode(), orjson.dumps({"id": about}))
     return Decoded(delivery, event, event.pool, None, at)
 
