@@ -6,11 +6,12 @@ from math import floor
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.ledger import Answer, Ledger, Sent, refused
-from tests.contract.two_workers import TwoWorkers, run_on
-from tests.ratings.ladder import AT, DAY, HOUR, SECOND, analyzed, finished, instant_of, pool_of
+from tests.contract.two_workers import WORKERS, TwoWorkers, run_on
+from tests.ratings.ladder import AT, DAY, HOUR, SECOND, Ladder, analyzed, finished, instant_of, pool_of
 from worker.ratings.instants import format_instant
 from worker.ratings.outcome import Kind
 from worker.ratings.refusal import Reason
@@ -221,3 +222,30 @@ class Analysing(TwoWorkers):
 @pytest.mark.timeout(240)
 def test_whatever_becomes_of_analyses_contributions_are_the_sums_of_what_was_emitted(redis_server):
     run_on(redis_server.url, Analysing, examples=60)
+
+
+REVISIONS = st.lists(st.tuples(st.integers(1, 9), PRS, PRS), min_size=1, max_size=4, unique_by=lambda one: one[0])
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.sampled_from([1, 5, 20]), st.sampled_from([None, ("ann", "bob"), ("bob", "ann")]), REVISIONS, st.data())
+def test_with_nothing_in_between_no_order_makes_a_difference(redis_server, length, earlier, revisions, data):
+    match = finished("blitzgammon", "m-1", "ann", "bob", length=length)
+    begin = [] if earlier is None else [finished("blitzgammon", "m-0", *earlier, length=20)]
+    analyses = [analyzed("blitzgammon", "m-1", prs, revision) for revision, *prs in sorted(revisions)]
+    straight = Ladder(starting_rating=START)
+    for event in (*begin, match, *analyses):
+        straight.send(event)
+
+    machine = type("Here", (Analysing,), {"url": redis_server.url})()
+    if begin:
+        machine.send(0, [Sent(begin[0], AT)])
+    for event in data.draw(st.permutations([match, *analyses])):
+        worker = data.draw(WORKERS)
+        machine.commit(worker)
+        machine.decide(worker, [Sent(event, instant_of(event))])
+    for worker in data.draw(st.permutations([0, 1])):
+        machine.commit(worker)
+    machine.rows_and_leaderboard_are_what_the_rules_make_of_it()
+    assert {name: row[1] for name, row in machine.model.rows().items()} == straight.ratings()
+    machine.teardown()
