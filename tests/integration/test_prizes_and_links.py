@@ -123,7 +123,7 @@ def test_a_linked_id_goes_on_as_its_account_whichever_worker_has_its_matches(wor
     ]
 
 
-MATCHES, STEP, KILLS = 1_000, 400, 3
+MATCHES, STEP, KILLS = 600, 300, 2
 
 
 def test_prizes_and_links_among_matches_equal_a_replay_whoever_was_killed_in_mid_run(site: Site) -> None:
