@@ -26,7 +26,7 @@ WARM_UP_S = 2
 PLAYERS_SHARE = 5
 """One player for so many matches, so that the busiest play more than 50 games a week whatever the size."""
 # A tenth as many analyses as matches: only the blitz matches, a quarter of all, have any, some of them two.
-_ANALYSES = Shares(late=0, duplicate=0, conflict=0, invalid=0, analyses=0.36)
+_ANALYSES = Shares(late=0, duplicate=0, conflict=0, invalid=0, analyses=0.36, prizes=0, links=0)
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ from worker.stream.decode import Decoded
 from worker.stream.opening import open_tables
 from worker.tables.connect import connect
 
-TOPICS = ("match-finished", "match-analyzed")
+TOPICS = ("match-finished", "match-analyzed", "tournament-prize-awarded", "identity-linked")
 
 
 @dataclass
@@ -46,9 +46,9 @@ class Standing:
         delivery = Delivery(source, instant_of(event) + SECOND, b"key", b"{}")
         return Decoded(delivery, event, event.pool, None, instant_of(event))
 
-    def run(self, *arguments: str) -> Result:
+    def run(self, *arguments: str, typed: bytes | None = None) -> Result:
         environment = {"RATINGS_REDIS_URL": self.url, "RATINGS_REDIS_NAMESPACE": self.namespace, "COLUMNS": "160"}
-        return CliRunner().invoke(app, arguments, env=environment)
+        return CliRunner().invoke(app, arguments, input=typed, env=environment)
 
 
 def some_matches(pool: str, *pairs: tuple[str, str]) -> list[Event]:

@@ -33,21 +33,32 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     return tmp_path
 
 
+PRIZES = re.compile(r"Prizes: [1-9]\d* paid, \d+ repeated\. [\d,]+ points in all, the largest \d+ for place 1 of ")
+IDENTITIES = re.compile(r"Identities: [1-9]\d* linked, \d+ repeated, \d+ histor(?:y|ies) taken over\.")
+TAKEN_OVER = re.compile(
+    r"device-[0-9a-f]+ became \S+, who took over a rating of \d+ and [1-9]\d* rated games?, "
+    r"and has played [1-9]\d* since\."
+)
+
+
 def demo(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["demo", *arguments], env={"COLUMNS": "100"})
 
 
 def assert_all_is_well(result: Result) -> None:
     assert result.exit_code == 0, result.output
-    assert AUDIT.search(result.stdout)
-    assert "Rated, excluded, duplicate and dead letters are as the simulation states." in result.stdout
+    for line in (AUDIT, PRIZES, IDENTITIES):
+        assert line.search(result.stdout), line.pattern
+    assert "Rated, excluded, awarded, linked, duplicate and dead letters are as the simulation states." in result.stdout
     for part in ("gammon42", "blitzgammon", "nardeon", "season0", "One match explained:", "the change counts half"):
         assert part in result.stdout
     assert "GLIBC" not in result.output
 
 
 def test_it_ends_with_a_clean_audit_on_the_embedded_server(directory: Path) -> None:
-    assert_all_is_well(demo("--matches", "1500"))
+    result = demo("--matches", "1500")
+    assert_all_is_well(result)
+    assert TAKEN_OVER.search(result.stdout)
     assert not list(directory.iterdir())
 
 

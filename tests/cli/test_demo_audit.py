@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ratings.ladder import Ladder
+from tests.ratings.ladder import Ladder, awarded, linked
 from worker.cli.demo.audit import audit
 from worker.cli.demo.tally import NO_POOL, Letter, Stated, count_answers, differences, pool_named
 from worker.cli.simulation import Kind, Published
 
 Event = dict[str, Any]
-STARTS = {"blitzgammon": 1500, "nardeon": 1500.0}
+STARTS = {"blitzgammon": 1500, "nardeon": 1500.0, "gammon42": 1500, "season0": 1200}
 
 
 def played() -> Ladder:
@@ -103,6 +103,59 @@ def test_contributions_that_were_swapped_between_changes_are_found() -> None:
     assert found(events) is not None
 
 
+def signed_up() -> Ladder:
+    """A device that played twice became ann, and ann plays on; another one became bob, who had played."""
+    ladder = Ladder("season0")
+    ladder.match("m-1", "device-1", "bob")
+    ladder.match("m-2", "device-1", "cem")
+    ladder.send(linked("device-1", "ann"))
+    ladder.match("m-3", "ann", "device-2")
+    ladder.match("m-4", "cem", "device-1")
+    ladder.send(linked("device-2", "bob"))
+    return ladder
+
+
+def change(events: list[Event], player_id: str, cause: str = "identity-linked") -> Event:
+    return next(event for event in events if (event["player_id"], event["cause"]["type"]) == (player_id, cause))
+
+
+def test_prizes_and_links_are_part_of_the_chains() -> None:
+    ladder, paid = signed_up(), Ladder("gammon42")
+    paid.send(awarded("t-1", "zoë"))
+    paid.match("m-1", "zoë", "bob")
+    paid.send(awarded("t-1", "bob", 10, 2))
+    events = ladder.values() + paid.values()
+    assert audit(events, STARTS, ratings(ladder) | ratings(paid)) == (16, 0, 7, 2, None)
+
+
+@pytest.mark.parametrize(
+    ("break_it", "sentence"),
+    [
+        (
+            lambda events: change(events, "device-1").update(rated_games=7),
+            "ann in season0: took over from device-1 something else than its rating and rated games.",
+        ),
+        (
+            lambda events: change(events, "bob").update(rated_games=7),
+            "bob in season0: has 1 rated games, but the link to device-2 changed something.",
+        ),
+        (
+            lambda events: events.remove(change(events, "device-2")),
+            "bob in season0: its link was published for one of the two ids only.",
+        ),
+        (
+            lambda events: events.append({**change(events, "device-1", "match-finished"), "seq": 4, "position": 7}),
+            "device-1 in season0: change 4 comes after it was linked to ann.",
+        ),
+    ],
+)
+def test_a_link_that_is_not_as_it_must_be_is_named(break_it: Callable[[list[Event]], object], sentence: str) -> None:
+    ladder = signed_up()
+    events = ladder.values()
+    break_it(events)
+    assert audit(events, STARTS, ratings(ladder)).difference == sentence
+
+
 def published(kind: Kind, match_id: str = "m-1", reason: str | None = None) -> Published:
     value = orjson.dumps({"match_id": match_id, "pool": "blitzgammon"})
     return Published("match-finished", b"", value, 0, (), kind, reason)
@@ -125,7 +178,9 @@ def test_what_agrees_gives_no_difference() -> None:
         published(Kind.CONFLICT, reason="conflict"),
     )
     letter = Letter("conflict", "blitzgammon", ("match-finished", "0", "9"))
-    came = count_answers(ladder.values(), ladder.values("match-excluded") * 2, [letter, letter], {"blitzgammon": 1})
+    came = count_answers(
+        ladder.values(), ladder.values("match-excluded") * 2, [letter, letter], {("blitzgammon", "match-finished"): 1}
+    )
     assert differences(wanted, came) == []
     assert [halved.match_id for halved in came.halved] == ["m-1"]
     assert came.halved[0].late
@@ -135,9 +190,60 @@ def test_every_number_that_differs_is_a_sentence() -> None:
     came = count_answers(played().values(), [], [Letter("schema", NO_POOL, ("t", "0", "1"))], {})
     assert differences(stated(published(Kind.MATCH), published(Kind.DUPLICATE)), came) == [
         "rated in blitzgammon: 3 came out, but the simulation states 1.",
-        "duplicates in blitzgammon: 0 came out, but the simulation states 1.",
+        "duplicates in blitzgammon on match-finished: 0 came out, but the simulation states 1.",
         "dead letters with the reason schema: 1 came out, but the simulation states 0.",
     ]
+
+
+def fact(topic: str, kind: Kind, pool: str, reason: str | None = None, **fields: str) -> Published:
+    return Published(topic, b"", orjson.dumps({"pool": pool, **fields}), 0, (), kind, reason)
+
+
+def test_prizes_and_links_are_counted_once_and_what_signing_up_brought_is_told() -> None:
+    ladder, paid = signed_up(), Ladder("gammon42")
+    paid.send(awarded("t-1", "zoë"))
+    wanted = stated(
+        *(fact("match-finished", Kind.MATCH, "season0") for _ in range(4)),
+        *(fact("identity-linked", Kind.LINK, "season0") for _ in range(2)),
+        fact("identity-linked", Kind.DUPLICATE, "season0"),
+        fact("identity-linked", Kind.CONFLICT, "season0", "already-linked"),
+        fact("tournament-prize-awarded", Kind.PRIZE, "gammon42"),
+    )
+    letter = Letter("already-linked", "season0", ("identity-linked", "0", "9"))
+    came = count_answers(2 * (ladder.values() + paid.values()), [], [letter], {("season0", "identity-linked"): 1})
+    assert differences(wanted, came) == []
+    assert [prize["change"] for prize in came.prizes] == [25]
+    assert [(link.anonymous_id, link.took_over, link.rated_games, link.games_since) for link in came.links] == [
+        ("device-1", True, 2, 2),
+        ("device-2", False, 1, 0),
+    ]
+
+
+def test_a_prize_or_link_that_did_not_come_is_a_sentence() -> None:
+    wanted = stated(
+        fact("tournament-prize-awarded", Kind.PRIZE, "gammon42"), fact("identity-linked", Kind.LINK, "season0")
+    )
+    assert differences(wanted, count_answers([], [], [], {})) == [
+        "prizes in gammon42: 0 came out, but the simulation states 1.",
+        "links in season0: 0 came out, but the simulation states 1.",
+    ]
+
+
+@pytest.mark.parametrize("is_linked_first", [True, False])
+def test_a_match_against_oneself_is_rated_or_refused_as_the_link_came_after_it_or_before(is_linked_first: bool) -> None:
+    ladder = Ladder("season0")
+    steps = [lambda: ladder.send(linked("device-1", "ann")), lambda: ladder.match("m-1", "ann", "device-1")]
+    for step in steps if is_linked_first else reversed(steps):
+        step()
+    wanted = stated(
+        fact("identity-linked", Kind.LINK, "season0"),
+        fact("match-finished", Kind.AGAINST_ONESELF, "season0", "self-match", match_id="m-1"),
+    )
+    letters = [Letter(reason, "season0", ("match-finished", "0", "0")) for reason in ladder.reasons()]
+    came = count_answers(ladder.values(), [], letters, {})
+    wanted.settle(came.matches)
+    assert differences(wanted, came) == []
+    assert came.letters["self-match"] == is_linked_first
 
 
 def test_a_match_that_a_higher_revision_made_full_again_is_not_halved() -> None:

@@ -1,60 +1,15 @@
 """What players are told about a match: one ruleset and case after the other, as they read it."""
 
 import json
-import re
-from collections.abc import Mapping
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from tests.cli.standing import Standing, told
-from tests.ratings.ladder import AT, DAY, HOUR, POOLS, SECOND, Ladder, analyzed, finished, pool_of
-from worker.cli.explain.exclusions import WHY
-from worker.cli.explain.match import as_json, as_text, explain
-from worker.files import packaged
-from worker.ratings.rows import MatchRecord, Row
-from worker.rules.pools import Pool, parse_pools
-
-SOON = AT + DAY
-AFTER_IT_SETTLED = AT + 31 * DAY
-PR_WAIT = "2026-12-01 12:00:00 UTC"
-
-
-class Table(Ladder):
-    """A ladder whose players begin where a test says, and whose first match is explained."""
-
-    def seat(self, rating: float, player_id: str, *, experience: int = 0, rated_games: int = 0, games: int = 0) -> None:
-        self.state.rows[player_id] = Row(1, rating, rated_games, experience, None, "match-finished/0/0")
-        self.state.games = Games({**getattr(self.state.games, "counts", {}), player_id: games})
-
-    @property
-    def record(self) -> MatchRecord:
-        return self.state.records["m-1"]
-
-    def text(self, now_ms: int = SOON, pool: Pool | None = None) -> str:
-        return as_text(explain(pool or self.pool, self.record, now_ms))
-
-    def sentences(self, now_ms: int = SOON) -> list[str]:
-        return self.text(now_ms).splitlines()
-
-
-class Games(dict[Any, int]):
-    """How many games a player had in the window before the match, by id."""
-
-    def __init__(self, counts: Mapping[str, int]) -> None:
-        self.counts = counts
-
-    def __missing__(self, query: tuple[str, int, str]) -> int:
-        return self.counts.get(query[0], 0)
-
-
-def gammon42(winner: float = 1500, loser: float = 1620, games: tuple[int, int] = (57, 12), **changed: Any) -> Table:
-    table = Table("gammon42")
-    table.seat(winner, "ann", games=games[0])
-    table.seat(loser, "bob", games=games[1])
-    table.match(**{"cube": 2, **changed})
-    return table
+from tests.cli.table import SOON, Table, gammon42
+from tests.ratings.ladder import AT, HOUR, POOLS, SECOND, analyzed, finished, pool_of
+from worker.cli.explain.match import as_json, explain
+from worker.rules.pools import parse_pools
 
 
 def test_a_gammon42_game_by_volume() -> None:
@@ -85,104 +40,6 @@ def test_a_gammon42_game_without_a_double_by_an_older_formula() -> None:
         "ann: K is 32 for everyone in this formula. 32 * (1 - 0.5) * 1 = 16.00, rounded to +16. 1500 + 16 = 1516."
         in text
     )
-
-
-def blitzgammon(winner: float = 1500, loser: float = 1500, **changed: Any) -> Table:
-    table = Table("blitzgammon")
-    table.seat(winner, "ann")
-    table.seat(loser, "bob")
-    table.match(**changed)
-    return table
-
-
-def test_a_blitzgammon_match_whose_analysis_is_awaited() -> None:
-    assert blitzgammon(1600, 1500).sentences() == [
-        "ann beat bob in blitzgammon on 2026-11-01 12:00:00 UTC (match m-1).",
-        "It was rated by BlitzGammon's rating rule.",
-        "",
-        "Chances: ann had 1600 and bob 1500, so ann was expected to win with "
-        "1 / (1 + 10^((1500 - 1600) / 800)) = 0.571.",
-        "K: 32 - 0.012 * (1600 + 1500) / 2 = 13.4, within 5 and 16.",
-        "Full change: A match to 5 points: 5^0.75 * 13.4 * (1 - 0.571) = 19.2009, rounded to 19.20.",
-        "ann: 1600 + 19.20, rounded to 1619.",
-        "bob: 1500 - 19.20, rounded to 1481.",
-        "",
-        "     before  change  after",
-        "ann    1600     +19   1619",
-        "bob    1500     -19   1481",
-        "",
-        f"A PR analysis is awaited until {PR_WAIT}; if it says that ann played worse, the change counts half.",
-        "In all, this match has moved ann by +19 and bob by -19.",
-    ]
-
-
-def test_once_the_time_for_analyses_is_over_the_full_change_stands() -> None:
-    assert f"No PR analysis came by {PR_WAIT}, so the full change stands." in blitzgammon().text(AFTER_IT_SETTLED)
-
-
-def test_a_blitzgammon_match_that_came_halved() -> None:
-    text = blitzgammon(prs=(9.5, 4.25)).text()
-    assert "Full change: A match to 5 points: 5^0.75 * 14 * (1 - 0.5) = 23.4059.\n" in text
-    assert "Halved: ann won, but played worse by PR, so the change counts half: 11.7030, rounded to 11.70.\n" in text
-    assert "ann: 1500 + 11.70, rounded to 1512.\nbob: 1500 - 11.70, rounded to 1488.\n" in text
-    assert "The PR analysis came with the match: ann won but played worse, so the change counts half." in text
-
-
-def test_an_analysis_that_was_there_before_its_match() -> None:
-    table = Table("blitzgammon")
-    table.analysis(4.0, 9.0, 3)
-    table.match()
-    assert (
-        "The PR analysis (revision 3) was there before it: ann did not play worse, or there is no PR for one of the "
-        "two, so the full change counts." in table.text()
-    )
-
-
-def test_a_late_halving_says_what_went_to_the_rating_of_then() -> None:
-    table = blitzgammon()
-    table.match("m-2", "cem", "ann", at=AT + SECOND)
-    table.analysis(9.5, 4.25)
-    assert table.sentences()[-4:] == [
-        "PR analysis revision 1 settled it after it had been rated: ann won, but played worse by PR, so the change "
-        "counts half: 11.7030, rounded to 11.70.",
-        "ann: 1500 + 11.70, rounded to 1512, makes +12 instead of +23, so -11 went to the rating ann had by then.",
-        "bob: 1500 - 11.70, rounded to 1488, makes -12 instead of -23, so +11 went to the rating bob had by then.",
-        "In all, this match has moved ann by +12 and bob by -12.",
-    ]
-
-
-def test_an_analysis_that_changes_nothing_says_so() -> None:
-    table = blitzgammon()
-    table.analysis(4.25, 9.5)
-    assert "ann: 1500 + 23.41, rounded to 1523, makes +23, as at first." in table.text()
-
-
-def test_the_floor_is_told() -> None:
-    text = blitzgammon(100, 105).text()
-    assert "bob: 105 - 26.94 would make 78, but nobody falls below 100." in text
-
-
-def test_a_floor_that_a_late_halving_makes_unnecessary_is_told() -> None:
-    table = blitzgammon(100, 120)
-    assert "bob: 120 - 27.52 would make 92, but nobody falls below 100." in table.text()
-    table.analysis(9.0, 4.0)
-    assert (
-        "bob: 120 - 13.76, rounded to 106, makes -14 instead of -20, so +6 went to the rating bob had" in table.text()
-    )
-
-
-def test_a_floor_that_a_late_full_change_meets_is_told() -> None:
-    table = blitzgammon(100, 120, prs=(9.0, 4.0))
-    table.analysis(4.0, 9.0)
-    assert "bob: 120 - 27.52 would make 92, but nobody falls below 100, which makes -20 instead of -14" in table.text()
-
-
-def test_what_the_floor_keeps_of_a_late_halving_is_told() -> None:
-    table = blitzgammon(100, 200, prs=(9.0, 4.0))
-    table.state.rows["bob"] = replace(table.state.rows["bob"], rating=103)
-    table.analysis(4.0, 9.0)
-    assert "; the floor kept 13 points." in table.text()
-    assert "In all, this match has moved ann by +31 and bob by -18." in table.text()
 
 
 def test_a_nardeon_match() -> None:
@@ -233,24 +90,39 @@ def test_a_season0_game_in_a_pool_with_tiers() -> None:
     assert "bob: K is 40 by the number of games bob had played before. 40 * (0 - 0.5) = -20.00" in table.text()
 
 
-@pytest.mark.parametrize(
-    ("ruleset", "changed", "why"),
-    [
-        ("gammon42", {"mode": "tournament"}, "it was a tournament game, and only ranked games count"),
-        ("blitzgammon", {"mode": "casual"}, "it was a casual match"),
-        ("nardeon", {"same_network": True}, "both players came from the same address"),
-        ("season0", {"kinds": ("account", "bot")}, "a bot played in it"),
-    ],
+LATE = (
+    "It came late for ann: a match that ended after it had been applied already. So it was rated when it came, with "
+    "both ratings as they stood then, and nothing that had been rated was rated anew."
 )
-def test_an_excluded_match_names_its_rule(ruleset: str, changed: Mapping[str, Any], why: str) -> None:
+
+
+@pytest.mark.parametrize("ruleset", ["gammon42", "blitzgammon", "nardeon", "season0"])
+def test_a_match_that_came_late_says_for_whom_and_what_that_means(ruleset: str) -> None:
     table = Table(ruleset)
-    table.match(**changed)
-    assert table.sentences()[1:] == [f"It does not count, because {why}."]
+    table.match("m-2", "ann", "cem", at=AT + SECOND)
+    table.match()
+    window = " In the windows of ranked games it stands where it belongs." if ruleset == "gammon42" else ""
+    assert f"{LATE}{window}" in table.sentences()
+    assert as_json(explain(table.pool, table.record, SOON))["says"] == [f"{LATE}{window}"]
 
 
-def test_there_are_words_for_every_reason_of_the_wire_contract() -> None:
-    schema = json.loads(packaged("schemas/match-excluded.schema.json").read_text())
-    assert set(schema["properties"]["reason"]["enum"]) == set(WHY)
+def test_a_match_that_is_late_for_both_says_so() -> None:
+    table = Table("season0")
+    table.match("m-2", "ann", "bob", at=AT + SECOND)
+    table.match()
+    assert "It came late for ann and for bob: " in table.text()
+
+
+def test_a_match_that_was_sent_for_a_linked_id_says_who_it_counts_for() -> None:
+    table = Table("season0")
+    table.match(winner="device-7")
+    rated = table.record.rated
+    assert rated is not None
+    winner = replace(rated.winner, player_id="ann")
+    table.state.records["m-1"] = replace(table.record, rated=replace(rated, winner=winner))
+    assert table.sentences()[0].startswith("device-7 beat bob in season0 on")
+    assert "It was sent for device-7, which is linked to ann: it counts for ann." in table.sentences()
+    assert "ann    1200      +8   1208" in table.sentences()
 
 
 def test_settings_that_have_changed_since_are_admitted() -> None:
@@ -306,6 +178,7 @@ def test_json_has_the_same_unrounded() -> None:
         "change": change["change"],
         "after": change["after"],
         "standing": change["change"],
+        "late": False,
         "terms": change["details"],
     }
     assert [step["about"] for step in found["steps"]] == ["Chances", "Change", "ann", "bob"]
@@ -316,20 +189,14 @@ def test_the_command_explains_what_a_worker_rated(standing: Standing) -> None:
     match = finished("blitzgammon", "m-1", "ann", "bob")
     standing.rate(match, analyzed("blitzgammon", "m-1", (9.5, 4.25), 2))
     text = told(standing.run("explain", "blitzgammon", "m-1"))
-    assert "PR analysis revision 2 settled it after it had been rated: ann won, but played worse by PR" in text
+    assert "settled it after it had been rated: ann won, but played worse than bob by PR (9.5 against 4.25;" in text
     found = json.loads(told(standing.run("explain", "blitzgammon", "m-1", "--json")))
     assert (found["position"], found["source"], found["excluded_reason"]) == (1, "match-finished/0/0", None)
     assert found["settings_unchanged"]
     assert (found["analysis"]["revision"], found["analysis"]["halved"]) == (2, True)
     assert [(player["change"], player["standing"]) for player in found["players"]] == [(23, 12), (-23, -12)]
-    assert found["analysis"]["says"][0] in text
-
-
-def test_the_command_gives_the_reason_of_an_excluded_match(standing: Standing) -> None:
-    standing.rate(finished("nardeon", "m-1", "ann", "bob", mode="club"))
-    found = json.loads(told(standing.run("explain", "nardeon", "m-1", "--json")))
-    assert found["excluded_reason"] == "club-table"
-    assert "players" not in found
+    assert [exchange["revision"] for exchange in found["analysis"]["exchanges"]] == [2]
+    assert all(sentence in text for sentence in found["analysis"]["says"])
 
 
 def test_fifty_games_in_a_week_are_found_in_what_a_worker_rated(standing: Standing) -> None:
@@ -338,17 +205,6 @@ def test_fifty_games_in_a_week_are_found_in_what_a_worker_rated(standing: Standi
     text = told(standing.run("explain", "gammon42", "m-50"))
     assert "p50: K is 32, because p50 had played 0 ranked games in the 7 days before (50 not yet reached)." in text
     assert "bob: K is 16, because bob had played 50 ranked games in the 7 days before (50 or more)." in text
-
-
-def test_a_match_that_is_not_known_gets_one_sentence_and_code_1(standing: Standing) -> None:
-    result = standing.run("explain", "season0", "m-9")
-    assert result.exit_code == 1
-    assert re.fullmatch(r"There is no match m-9 in season0: it never came, .*\.\n", result.stderr)
-
-
-def test_analyses_that_wait_for_it_are_mentioned(standing: Standing) -> None:
-    standing.rate(analyzed("blitzgammon", "m-9", (1.0, 2.0)), analyzed("blitzgammon", "m-9", (1.0, 2.0), 2))
-    assert "2 analyses wait for it." in standing.run("explain", "blitzgammon", "m-9").stderr
 
 
 def test_a_pool_that_is_not_configured_gets_one_sentence_and_code_1(standing: Standing) -> None:

@@ -17,7 +17,7 @@ from worker.cli.simulation import simulate as simulated
 from worker.cli.simulation.sending import now_ms, send
 from worker.settings import Settings
 
-TOPICS = ("match-finished", "match-analyzed")
+TOPICS = ("match-finished", "match-analyzed", "tournament-prize-awarded", "identity-linked")
 PARTITIONS = 3
 DEADLINE_S = 60
 START_MS = 1_790_208_000_000
@@ -132,6 +132,7 @@ def test_the_command_tells_what_it_wrote(kafka: Kafka, topic_prefix: str) -> Non
     written = sum(row["records"] for row in told["written"])
     matches = sum(row["records"] for row in told["written"] if row["kind"] in ("match", "late", "excluded"))
     assert matches == 500
+    assert {row["topic"] for row in told["written"]} == set(TOPICS)
     assert written == told["records"] == len(asyncio.run(read_back(kafka.bootstrap, topic_prefix, written)))
 
 
@@ -141,6 +142,16 @@ def test_the_command_shows_a_table(kafka: Kafka, topic_prefix: str) -> None:
     assert result.exit_code == 0, result.output
     assert "match-finished" in result.stdout
     assert "match-analyzed" not in result.stdout
+
+
+def test_the_command_writes_no_prizes_or_links_unless_they_have_a_share(kafka: Kafka, topic_prefix: str) -> None:
+    asyncio.run(create_topics(kafka.bootstrap, topic_prefix))
+    options = ("--matches", "400", "--prizes", "0.1", "--links", "0", "--invalid", "0.1", "--json")
+    result = run(*options, kafka=kafka, topic_prefix=topic_prefix)
+    assert result.exit_code == 0, result.output
+    told = {(row["topic"], row["kind"]): row["records"] for row in json.loads(result.stdout)["written"]}
+    assert told["tournament-prize-awarded", "prize"] > 5
+    assert not [topic for topic, _ in told if topic == "identity-linked"]
 
 
 def test_with_a_rate_records_carry_the_moment_at_which_they_are_published(kafka: Kafka, topic_prefix: str) -> None:

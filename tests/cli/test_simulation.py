@@ -13,6 +13,7 @@ from worker.cli.simulation import DAY_MS, DEFAULT_POOLS, Kind, Published, Scenar
 from worker.cli.simulation.presets import SPANS_CUT_OVER_MS
 from worker.files import packaged
 from worker.ratings.delivery import Delivery, Source
+from worker.ratings.events import IdentityLinked
 from worker.ratings.instants import parse_instant
 from worker.rules.match import MatchFinished, Player
 from worker.rules.pools import Pool, parse_pools
@@ -30,7 +31,7 @@ EXCLUDED_REASONS = {
 }
 DEAD_LETTER_REASONS = {
     *("not-json", "schema", "unknown-pool", "self-match", "in-the-future", "too-late", "unpublished-formula"),
-    *("conflict", "players-mismatch"),
+    *("wrong-ruleset", "conflict", "players-mismatch", "already-linked"),
 }
 
 
@@ -166,10 +167,19 @@ def test_tombstones_and_empty_values_are_among_the_invalid() -> None:
 
 def test_late_is_what_is_older_than_a_match_of_its_players_and_nothing_else_is() -> None:
     newest: dict[tuple[str, str], int] = {}
+    accounts: dict[tuple[str, str], str] = {}
     hours = []
-    for record in of_kind(*RATED):
+    for record in of_kind(*RATED, Kind.LINK):
+        if record.kind is Kind.LINK:
+            link = decoded(record).event
+            assert isinstance(link, IdentityLinked)
+            accounts[link.pool, link.anonymous_id] = link.account_id
+            anonymous, account = (link.pool, link.anonymous_id), (link.pool, link.account_id)
+            newest.setdefault(account, newest.get(anonymous, 0))
+            continue
         match = match_in(record)
-        players = [(match.pool, player.id) for player in (match.winner, match.loser)]
+        ids = [accounts.get((match.pool, player.id), player.id) for player in (match.winner, match.loser)]
+        players = [(match.pool, player_id) for player_id in ids]
         late = any(newest.get(player, 0) > match.finished_at_ms for player in players)
         assert late == (record.kind is Kind.LATE)
         if late:

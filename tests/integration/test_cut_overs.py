@@ -9,7 +9,6 @@ from typing import Any
 
 import orjson
 import pytest
-from aiokafka.admin import NewTopic
 
 from tests.integration.cut_overs import pencil
 from tests.integration.cut_overs.season import (
@@ -34,8 +33,8 @@ from tests.integration.support.promises import (
     streams_are_whole,
 )
 from tests.integration.support.publishing import Sent, by_key, publish
-from tests.integration.support.reading import admin, wait_answered
-from tests.integration.support.site import INPUTS, Site
+from tests.integration.support.reading import wait_answered
+from tests.integration.support.site import Site
 from tests.integration.support.stored import Held, in_memory, in_redis
 from tests.rules.examples import Row, rows
 from worker.ratings.delivery import Delivery, Source
@@ -219,7 +218,7 @@ async def _apply(pool: Pool, store: MemoryStore, table: Sequence[Game], batch: i
 def test_a_worker_rates_every_game_as_published_and_so_does_the_one_after_it(site: Site, tmp_path: Path) -> None:
     pools_file = tmp_path / "pools.toml"
     pools_file.write_text(POOLS_FILE, encoding="utf-8")
-    asyncio.run(_inputs_of_any_date(site))
+    site.create_inputs_of_any_date(PARTITIONS)
     site.apply_topics(PARTITIONS)
     worker = site.start_worker(pools_file=str(pools_file), batch_max="7")
     worker.until_assigned()
@@ -247,14 +246,6 @@ def test_a_worker_rates_every_game_as_published_and_so_does_the_one_after_it(sit
             _is_as_published(value, wanted[event_id])
         held, _ = in_redis(site, name)
         _rows_are_as_published(held, table)
-
-
-async def _inputs_of_any_date(site: Site) -> None:
-    """Create the input topics so that the broker does not mind a season that by its own clock is to come."""
-    forever = {"message.timestamp.after.max.ms": str(2**63 - 1)}
-    topics = [NewTopic(site.topic(name), PARTITIONS, 1, topic_configs=forever) for name in INPUTS]
-    async with admin(site) as client:
-        await client.create_topics(topics)
 
 
 def _is_as_published(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """The tables of one pool, opened by a command that only reads."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import NamedTuple, TypeVar
 
@@ -9,7 +9,7 @@ import typer
 from worker.cli.errors import fail
 from worker.cli.words import shown_id
 from worker.rules.pools import Pool
-from worker.settings import load_settings
+from worker.settings import Settings, load_settings
 from worker.stream.opening import load_pools, open_tables
 from worker.tables.connect import connect
 from worker.tables.registry import Registry
@@ -17,10 +17,12 @@ from worker.tables.tables import PoolTables
 
 
 class OpenPool(NamedTuple):
-    """A configured pool and its tables."""
+    """A configured pool and its tables, beside all pools and the settings."""
 
     pool: Pool
     tables: PoolTables
+    pools: Mapping[str, Pool]
+    settings: Settings
 
 
 @asynccontextmanager
@@ -33,7 +35,7 @@ async def open_pool(name: str) -> AsyncIterator[OpenPool]:
     client = connect(settings.redis_url.get_secret_value(), password=settings.redis_secret)
     try:
         await Registry(client, settings.redis_namespace).pools()  # refuses tables of another format
-        yield OpenPool(pools[name], open_tables(client, settings, pools)[name])
+        yield OpenPool(pools[name], open_tables(client, settings, pools)[name], pools, settings)
     finally:
         await client.aclose()
 

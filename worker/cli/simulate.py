@@ -41,6 +41,8 @@ def simulate(
     conflict: Annotated[float, _Share] = 0.002,
     invalid: Annotated[float, _Share] = 0.005,
     analyses: Annotated[float, _Share] = 0.5,
+    prizes: Annotated[float, _Share] = 0.01,
+    links: Annotated[float, _Share] = 0.01,
     rate: Annotated[
         float | None,
         typer.Option(
@@ -52,12 +54,13 @@ def simulate(
     ] = "match",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Publish realistic matches and analyses, and tell what was written, so that it can be compared with what came out.
+    """Publish realistic matches, analyses, prizes and links, and tell what was written, to compare with what comes out.
 
-    Late, repeated, contradictory and invalid records are among them as the shares say.
+    Late, repeated, contradictory and invalid records are among them as the shares say. What is called against-oneself
+    is refused where the link that makes it so was applied before it, and rated otherwise.
     """
     settings = load_settings()
-    shares = Shares(late=late, duplicate=duplicate, conflict=conflict, invalid=invalid, analyses=analyses)
+    shares = Shares(late, duplicate, conflict, invalid, analyses, prizes, links)
     ladders = _ladders(settings, pools)
     duration_ms = max(1, round(days * DAY_MS))
     ended_ms = _end(end, paced=rate is not None)

@@ -7,7 +7,7 @@ from worker.ratings.delivery import Delivery
 from worker.ratings.events import MatchAnalyzed
 from worker.ratings.outcome import Cause, Change, Changes, Kind, Letter, Outcome, ParkedWrite, RecordWrite, refuse
 from worker.ratings.refusal import Reason, Refusal
-from worker.ratings.rows import Parked, ParkedAnalysis, RecordedSide, Row
+from worker.ratings.rows import Exchange, Exchanged, Parked, ParkedAnalysis, Prs, RatedRecord, RecordedSide, Row
 from worker.ratings.state import State
 from worker.rules.match import MatchFinished
 from worker.rules.ruleset import PrRule, Ruleset
@@ -16,6 +16,8 @@ PARKED_PAIRS = 4
 """Pairs of players for which analyses of one match are parked; bounds what a publisher's mistake can store."""
 PARKED_REVISIONS = 8
 """Highest revisions kept for each of those pairs."""
+EXCHANGES = 8
+"""Newest analyses of which a match's record keeps what they did, for whoever asks; bounds its size."""
 
 BEHIND_HORIZON = Refusal(
     Reason.TOO_LATE, "The analysis at /analyzed_at is from before this pool's horizon; its match can no longer be told."
@@ -29,11 +31,12 @@ AFTER_SETTLES_BY = Refusal(
 
 
 class Settlement(Struct, frozen=True, gc=False):
-    """How a match is settled when it comes: revision None while an analysis is awaited."""
+    """How a match is settled when it comes, and by which PRs: revision None while an analysis is awaited."""
 
     revision: int | None
     halved: bool
     letters: tuple[Letter, ...] = ()
+    prs: Prs | None = None
 
 
 UNSETTLED = Settlement(None, False)
@@ -54,10 +57,12 @@ def resolve_parked(rules: Ruleset, match: MatchFinished, parked: Parked | None, 
         elif best is None or analysis.revision > best.revision:
             best = analysis
     if best is not None:
-        return Settlement(best.revision, _halved(rules.pr_rule, best, match.winner.id), tuple(letters))
-    both = match.winner.pr is not None and match.loser.pr is not None
-    halved = rules.pr_rule.halves(match.winner.pr, match.loser.pr)
-    return Settlement(0 if both else None, halved, tuple(letters))
+        prs = _prs(best, match.winner.id)
+        return Settlement(best.revision, rules.pr_rule.halves(*prs), tuple(letters), prs)
+    prs = (match.winner.pr, match.loser.pr)
+    if None in prs:
+        return Settlement(None, False, tuple(letters))
+    return Settlement(0, rules.pr_rule.halves(*prs), tuple(letters), prs)
 
 
 def decide_analysis(rules: Ruleset, analysis: MatchAnalyzed, delivery: Delivery, state: State) -> Outcome:
@@ -80,12 +85,23 @@ def decide_analysis(rules: Ruleset, analysis: MatchAnalyzed, delivery: Delivery,
         return refuse(*named, delivery, AFTER_SETTLES_BY)
     if rated.revision is not None and analysis.revision <= rated.revision:
         return Outcome(Kind.DUPLICATE, *named)
-    halved = _halved(rules.pr_rule, analysis, record.content.winner.id)
+    prs = _prs(analysis, record.content.winner.id)
+    halved = rules.pr_rule.halves(*prs)
     target = rules.pr_rule.settle(rated.raw_change, int(rated.winner.before), int(rated.loser.before), halved=halved)
     repeated: dict[str, object] = {"halved": halved, "revision": analysis.revision}
     won = _exchange(rules, rules.pr_rule, rated.winner, target.winner_after, repeated, delivery, state)
     lost = _exchange(rules, rules.pr_rule, rated.loser, target.loser_after, repeated, delivery, state)
-    settled = replace(rated, winner=won.side, loser=lost.side, revision=analysis.revision, halved=halved)
+    exchange = Exchange(analysis.revision, halved, prs, analysis.analyzed_at_ms, won.moved, lost.moved)
+    exchanges, left_out = _noted(rated, exchange)
+    settled = replace(
+        rated,
+        winner=won.side,
+        loser=lost.side,
+        revision=analysis.revision,
+        halved=halved,
+        exchanges=exchanges,
+        exchanges_left_out=left_out,
+    )
     return Outcome(
         Kind.SETTLED,
         *named,
@@ -103,14 +119,20 @@ def decide_analysis(rules: Ruleset, analysis: MatchAnalyzed, delivery: Delivery,
     )
 
 
-def _halved(rule: PrRule, analysis: MatchAnalyzed | ParkedAnalysis, winner_id: str) -> bool:
+def _prs(analysis: MatchAnalyzed | ParkedAnalysis, winner_id: str) -> Prs:
     first, second = analysis.players
-    winner, loser = (first, second) if first.id == winner_id else (second, first)
-    return rule.halves(winner.pr, loser.pr)
+    return (first.pr, second.pr) if first.id == winner_id else (second.pr, first.pr)
 
 
-class _Exchanged(Struct, frozen=True, gc=False):
+def _noted(rated: RatedRecord, exchange: Exchange) -> tuple[tuple[Exchange, ...], int]:
+    """Return the exchanges that a record keeps with this one, and how many that leaves out in all."""
+    all_kept = (*rated.exchanges, exchange)
+    return all_kept[-EXCHANGES:], rated.exchanges_left_out + max(0, len(all_kept) - EXCHANGES)
+
+
+class _Step(Struct, frozen=True, gc=False):
     side: RecordedSide
+    moved: Exchanged
     row: tuple[str, Row, Row | None]
     change: Change
 
@@ -123,7 +145,7 @@ def _exchange(
     repeated: dict[str, object],
     delivery: Delivery,
     state: State,
-) -> _Exchanged:
+) -> _Step:
     """Replace what the match has moved this player by so far with what it should have, on the current rating."""
     current = state.rows[side.player_id]
     target = target_after - int(side.before)
@@ -132,8 +154,11 @@ def _exchange(
     details = {**side.terms, **repeated, "floored_by": floored_by}
     experience = row.experience if rules.has_experience else None
     change = Change(side.player_id, row.seq, current.rating, after, False, row.rated_games, experience, details)
-    return _Exchanged(
-        replace(side, standing=side.standing + after - current.rating), (side.player_id, row, current), change
+    return _Step(
+        replace(side, standing=side.standing + after - current.rating),
+        Exchanged(current.rating, after, floored_by),
+        (side.player_id, row, current),
+        change,
     )
 
 

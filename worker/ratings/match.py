@@ -30,7 +30,7 @@ def decide_match(rules: Ruleset, match: MatchFinished, delivery: Delivery, state
         return refuse(*named, delivery, BEHIND_HORIZON)
     known = state.records.get(match.match_id)
     if known is not None:
-        differing = _first_difference(content(match), known.content)
+        differing = first_difference(content(match), known.content)
         if differing is None:
             return Outcome(Kind.DUPLICATE, *named)
         message = f"This match_id is known with other content, first at /{differing}: a new match needs a new match_id."
@@ -60,7 +60,7 @@ def content(match: MatchFinished) -> MatchFinished:
     return replace(match, winner=replace(match.winner, pr=None), loser=replace(match.loser, pr=None))
 
 
-def _first_difference(match: MatchFinished, known: MatchFinished) -> str | None:
+def first_difference(match: MatchFinished, known: MatchFinished) -> str | None:
     """Return the wire name of the first field whose content is another, None where all are the same."""
     differing = (name for name in match.__struct_fields__ if getattr(match, name) != getattr(known, name))
     return next((name.removesuffix("_ms") for name in differing), None)
@@ -85,7 +85,13 @@ def _rate(
     if rules.pr_rule is not None:
         won.details["revision"] = lost.details["revision"] = settlement.revision
     rated = RatedRecord(
-        _recorded(won), _recorded(lost), result.raw_change, settlement.revision, settlement.halved, settles_by_ms
+        _recorded(won),
+        _recorded(lost),
+        result.raw_change,
+        settlement.revision,
+        settlement.halved,
+        settles_by_ms,
+        settlement.prs,
     )
     source = str(delivery.source)
     rows = (
@@ -155,7 +161,7 @@ def _shown(rules: Ruleset, rows: tuple[tuple[str, Row, Row | None], ...]) -> fro
 
 def _recorded(change: Change) -> RecordedSide:
     moved = change.after - change.before
-    return RecordedSide(change.player_id, change.before, moved, moved, change.details)
+    return RecordedSide(change.player_id, change.before, moved, moved, change.details, change.late)
 
 
 def _window_entries(match: MatchFinished, winner_id: str, loser_id: str) -> tuple[WindowEntry, ...]:

@@ -9,6 +9,9 @@ from worker.ratings.events import AnalyzedPlayer
 from worker.rules.match import MatchFinished
 from worker.rules.ruleset import Rating
 
+Prs = tuple[float | None, float | None]
+"""PRs of a match's winner and of its loser, None where the analysis has no result."""
+
 
 class Row(Struct, frozen=True, gc=False):
     """A player in one pool.
@@ -36,7 +39,8 @@ class RecordedSide(Struct, frozen=True, gc=False, array_like=True):
     """One player's part of a rated match.
 
     `before` is the rating before the match, `change` what the match itself did, `standing` what the match has moved
-    this player by in all (its change and every analysis since), `terms` the details as published.
+    this player by in all (its change and every analysis since), `terms` the details as published. It was `late` where a
+    match that ended later had been applied to this player before.
     """
 
     player_id: str
@@ -44,6 +48,26 @@ class RecordedSide(Struct, frozen=True, gc=False, array_like=True):
     change: Rating
     standing: Rating
     terms: Mapping[str, object]
+    late: bool = False
+
+
+class Exchanged(Struct, frozen=True, gc=False, array_like=True):
+    """A player's rating before and after an analysis was applied, and by how many points a floor kept it up."""
+
+    before: Rating
+    after: Rating
+    floored_by: int
+
+
+class Exchange(Struct, frozen=True, gc=False, array_like=True):
+    """What one analysis did to a match that had been rated before. `prs` are the match winner's and the loser's."""
+
+    revision: int
+    halved: bool
+    prs: Prs
+    analyzed_at_ms: int
+    winner: Exchanged
+    loser: Exchanged
 
 
 class RatedRecord(Struct, frozen=True, gc=False, array_like=True):
@@ -51,6 +75,8 @@ class RatedRecord(Struct, frozen=True, gc=False, array_like=True):
 
     `revision` is the analysis that settled it: 0 came inside the match, None while the first is awaited (or where the
     ruleset has no PR rule). No analysis published after `settles_by_ms` counts.
+    `prs` are the PRs that settled it when it came, None where none did; `exchanges` are the newest analyses since,
+    oldest first, and `exchanges_left_out` counts those before them.
     """
 
     winner: RecordedSide
@@ -59,6 +85,9 @@ class RatedRecord(Struct, frozen=True, gc=False, array_like=True):
     revision: int | None
     halved: bool
     settles_by_ms: int
+    prs: Prs | None = None
+    exchanges: tuple[Exchange, ...] = ()
+    exchanges_left_out: int = 0
 
 
 class MatchRecord(Struct, frozen=True, gc=False, array_like=True):

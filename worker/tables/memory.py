@@ -62,7 +62,7 @@ class MemoryStore:
     matches: dict[str, bytes] = field(default_factory=dict)
     parked: dict[str, bytes] = field(default_factory=dict)
     outbox: dict[str, _Entry] = field(default_factory=dict)
-    prizes: dict[bytes, bytes] = field(default_factory=dict)
+    prizes: dict[str, bytes] = field(default_factory=dict)
     links: dict[str, bytes] = field(default_factory=dict)
     windows: dict[str, list[tuple[int, bytes]]] = field(default_factory=dict)
     shown: set[str] = field(default_factory=set)

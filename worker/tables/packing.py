@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from msgspec import json
 from msgspec.msgpack import Decoder, Encoder
 from msgspec.structs import replace
 
@@ -107,9 +106,13 @@ def unpack_link(packed: bytes) -> Link:
     return replace(_decode_link(link), position=int(position))
 
 
-def prize_field(key: PrizeKey) -> bytes:
-    """Return the field of the hash of prizes: (tournament_id, player_id) as JSON, for it must travel as text."""
-    return json.encode(key)
+def prize_field(key: PrizeKey) -> str:
+    """Return the field of the hash of prizes, another one for every (tournament_id, player_id).
+
+    It travels to scripts inside MessagePack, where Redis reads text, but no bytes.
+    """
+    tournament_id, player_id = key
+    return f"{len(tournament_id)} {tournament_id}{player_id}"
 
 
 def pack_messages(messages: Sequence[Message]) -> bytes:

@@ -10,7 +10,6 @@ from redis.exceptions import NoScriptError
 
 from worker.ratings.delivery import Source
 from worker.ratings.outcome import Outcome
-from worker.ratings.rows import Prize
 from worker.ratings.wire import complete
 from worker.tables.connect import RedisClient
 from worker.tables.errors import LostWritesError
@@ -103,7 +102,7 @@ class RedisTables:
             [_field(partition) for partition in wanted.partitions],
             wanted.window_ms,
             games,
-            [prize_field(key).decode() for key in wanted.prizes],  # Redis' MessagePack knows no bytes, only text
+            [prize_field(key) for key in wanted.prizes],
         )
         return Call("load", keys, [encode(asked)])
 
@@ -295,13 +294,9 @@ def _pack_parked(outcome: Outcome, blobs: _Blobs) -> tuple[object, ...]:
 
 def _pack_facts(outcome: Outcome, blobs: _Blobs) -> tuple[object, object]:
     prize, link = outcome.prize, outcome.link
-    paid = (_prize_field(prize), blobs.add(pack_fact(prize))) if prize else 0
+    paid = (prize_field((prize.tournament_id, prize.player_id)), blobs.add(pack_fact(prize))) if prize else 0
     linked = (link.anonymous_id, link.account_id, blobs.add(pack_fact(link))) if link else 0
     return paid, linked
-
-
-def _prize_field(prize: Prize) -> str:
-    return prize_field((prize.tournament_id, prize.player_id)).decode()
 
 
 def _committed(answer: Any) -> Committed:

@@ -10,7 +10,8 @@ DAYS = 5
 def records(matches: int, *, seed: int = 1, players: int = 300, **shares: float) -> list[Published]:
     """Return what four platforms publish around that many matches."""
     start_ms = now_ms() - DAYS * DAY_MS
-    mixed = {"late": 0.02, "duplicate": 0.03, "conflict": 0.01, "invalid": 0.02, "analyses": 0.5, **shares}
+    mixed = {"late": 0.02, "duplicate": 0.03, "conflict": 0.01, "invalid": 0.02, "analyses": 0.5}
+    mixed |= {"prizes": 0, "links": 0, **shares}
     return list(
         simulate(Scenario(seed, matches, start_ms, players=players, duration_ms=DAYS * DAY_MS, shares=Shares(**mixed)))
     )

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from aiokafka.admin import NewTopic
 from pydantic import SecretStr
 
 from tests.servers.process import ServerProcess, wait_until
@@ -155,6 +156,17 @@ class Site:
     def apply_topics(self, partitions: int = 8, *, largest_letter: int | None = None) -> None:
         """Do what `topics apply` does, for the topics that a worker needs; `largest_letter` limits dead letters."""
         asyncio.run(self._apply_topics(partitions, largest_letter))
+
+    def create_inputs_of_any_date(self, partitions: int) -> None:
+        """Create the input topics so that the broker does not mind records that by its own clock are to come."""
+        asyncio.run(self._create_inputs_of_any_date(partitions))
+
+    async def _create_inputs_of_any_date(self, partitions: int) -> None:
+        forever = {"message.timestamp.after.max.ms": str(2**63 - 1)}
+        async with topic_admin(self.settings) as admin:
+            await admin.create_topics(
+                [NewTopic(self.topic(name), partitions, 1, topic_configs=forever) for name in INPUTS]
+            )
 
     async def _apply_topics(self, partitions: int, largest_letter: int | None) -> None:
         text = packaged("deploy/kafka/topics.toml").read_text(encoding="utf-8")

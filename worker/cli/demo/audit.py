@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from worker.cli.simulation.scenario import IDENTITY_LINKED
 from worker.rules.ruleset import Rating
 
 PlayerKey = tuple[str, str]
@@ -34,6 +35,38 @@ class _Chain:
     values: list[Mapping[str, Any]] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Link:
+    """The two changes of one link, and the rated games that the account had before."""
+
+    anonymous: Mapping[str, Any] | None = None
+    account: Mapping[str, Any] | None = None
+    games_before: int = 0
+
+    def add(self, event: Mapping[str, Any], chain: _Chain) -> None:
+        if "retired" in event:
+            self.anonymous = event
+        else:
+            self.account = event
+            self.games_before = chain.values[-1]["rated_games"] if chain.values else 0
+
+    def problem(self) -> str | None:
+        if self.anonymous is None or self.account is None:
+            one = self.anonymous or self.account
+            return None if one is None else f"{_who(one)}: its link was published for one of the two ids only."
+        who, games = _who(self.account), self.account["rated_games"]
+        if self.games_before:
+            if self.account["change"] == 0 and games == self.games_before:
+                return None
+            return f"{who}: has {self.games_before} rated games, but the link to {self._other()} changed something."
+        if (self.account["after"], games) == (self.anonymous["after"], self.anonymous["rated_games"]):
+            return None
+        return f"{who}: took over from {self._other()} something else than its rating and rated games."
+
+    def _other(self) -> str:
+        return "" if self.anonymous is None else str(self.anonymous["player_id"])
+
+
 def audit(
     events: Iterable[Mapping[str, Any]], starting: Mapping[str, Rating], ratings: Mapping[PlayerKey, Rating]
 ) -> Audit:
@@ -42,10 +75,12 @@ def audit(
     `events` are the values of rating-changed, each partition's in order; `starting` is each pool's starting rating;
     `ratings` are those in Redis. Every chain must count 1, 2, 3 ... once repeats are left out, begin at the start, go
     on where it stood, and end at the rating in Redis, which is the start plus all changes; and every pool's positions
-    must be 1, 2, 3 ... without a gap. A repeat must say what it said before.
+    must be 1, 2, 3 ... without a gap. A repeat must say what it said before. A linked anonymous id must not change any
+    more, and its account must have taken its rating and games over if it had no rated game, and else nothing.
     """
     chains: dict[PlayerKey, _Chain] = {}
     positions: dict[str, set[int]] = {}
+    links: dict[tuple[str, int], _Link] = {}
     repeats = 0
     difference: str | None = None
     for event in events:
@@ -58,12 +93,19 @@ def audit(
             difference = difference or _repeat_problem(chain, event)
             continue
         difference = difference or _change_problem(chain, event)
+        if event["cause"]["type"] == IDENTITY_LINKED:
+            links.setdefault((pool, event["position"]), _Link()).add(event, chain)
         chain.seq = event["seq"]
         chain.rating = event["after"]
         chain.moved += event["change"]
         chain.values.append(event)
         positions.setdefault(pool, set()).add(event["position"])
-    difference = difference or _end_problem(chains, starting, ratings) or _position_problem(positions)
+    difference = (
+        difference
+        or next((problem for link in links.values() if (problem := link.problem())), None)
+        or _end_problem(chains, starting, ratings)
+        or _position_problem(positions)
+    )
     return Audit(sum(len(chain.values) for chain in chains.values()), repeats, len(chains), len(positions), difference)
 
 
@@ -77,6 +119,8 @@ def _repeat_problem(chain: _Chain, event: Mapping[str, Any]) -> str | None:
 def _change_problem(chain: _Chain, event: Mapping[str, Any]) -> str | None:
     if event["seq"] != chain.seq + 1:
         return f"{_who(event)}: change {event['seq']} comes after change {chain.seq}."
+    if chain.values and "retired" in chain.values[-1]:
+        return f"{_who(event)}: change {event['seq']} comes after it was linked to {chain.values[-1]['linked_to']}."
     if event["before"] != chain.rating:
         return f"{_who(event)}: change {event['seq']} begins at {event['before']}, but it stood at {chain.rating}."
     if not _same(event["before"] + event["change"], event["after"]):

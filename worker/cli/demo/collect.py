@@ -24,7 +24,7 @@ _FETCH_BYTES = 8 * 1024 * 1024
 _AT_ONCE = 1000
 
 
-async def answers(settings: Settings, pools: Collection[str], duplicates: Mapping[str, int]) -> Answers:
+async def answers(settings: Settings, pools: Collection[str], duplicates: Mapping[tuple[str, str], int]) -> Answers:
     """Read and count everything that was published; `duplicates` are those that the worker counted."""
     letter_topics = [settings.topic(f"{name}.dlt") for name in INPUTS]
     changed, excluded = settings.topic("rating-changed"), settings.topic("match-excluded")

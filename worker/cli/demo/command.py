@@ -14,14 +14,15 @@ from rich.console import Console
 from worker.cli.demo.audit import audit
 from worker.cli.demo.collect import answers, ratings_of, tables_of
 from worker.cli.demo.ground import Ground, open_ground, own_topics
+from worker.cli.demo.pace import Pace, by_day
 from worker.cli.demo.process import ServerFailedError
-from worker.cli.demo.rating import DemoError, counted_by_worker, running_worker, watch
+from worker.cli.demo.rating import DemoError, Progress, counted_by_worker, running_worker, watch
 from worker.cli.demo.report import audit_line, show_leaderboards, show_tallies
 from worker.cli.demo.show import shown_progress
 from worker.cli.demo.tally import Answers, Stated, differences
 from worker.cli.errors import fail
 from worker.cli.explain.match import as_text, explain
-from worker.cli.simulation import DAY_MS, DEFAULT_POOLS, Published, Scenario, simulate
+from worker.cli.simulation import DAY_MS, DEFAULT_POOLS, Published, Scenario, Shares, simulate
 from worker.cli.simulation.presets import SPANS_CUT_OVER_MS
 from worker.cli.simulation.sending import now_ms, send
 from worker.files import packaged
@@ -29,6 +30,7 @@ from worker.rules.pools import Pool, parse_pools
 from worker.tables.tables import UNPOOLED, PoolTables, Wanted
 
 _FORTNIGHT_MS = 14 * DAY_MS
+_SHARES = Shares(prizes=0.02, links=0.02)
 _TOP = 10
 _STOP_S = 10.0
 
@@ -49,7 +51,8 @@ def demo(
 ) -> None:
     """Simulate two weeks on four platforms, have a real worker rate them, and check every number that comes out.
 
-    Late, repeated, contradictory and invalid events are among them, and analyses come up to days after their match.
+    Late, repeated, contradictory and invalid events are among them, analyses come up to days after their match,
+    tournaments pay prizes, and anonymous players sign up.
     Topics and keys get a prefix of their own, so nothing that is there is touched. Exits 1 if anything is wrong.
     """
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # what it could not mend ends in a sentence of ours
@@ -70,7 +73,7 @@ def demo(
 def _scenario(matches: int, seed: int) -> Scenario:
     """Return the fortnight around gammon42's change of formula, or the last one while that is still to come."""
     start_ms = min(SPANS_CUT_OVER_MS, now_ms() - _FORTNIGHT_MS)
-    return Scenario(seed=seed, matches=matches, start_ms=start_ms, duration_ms=_FORTNIGHT_MS)
+    return Scenario(seed=seed, matches=matches, start_ms=start_ms, duration_ms=_FORTNIGHT_MS, shares=_SHARES)
 
 
 async def _demo(ground: Ground, console: Console, scenario: Scenario, *, keep: bool) -> list[str]:
@@ -120,16 +123,31 @@ async def _rate(
             stated.add(record)
             yield record
 
+    pace = Pace()
+
+    async def publish() -> None:
+        for day in by_day(records(), scenario.start_ms):
+            of_days_before = acknowledged
+            await send(day, ground.settings, sent=sent)
+            await pace.reached(of_days_before)
+
     async with running_worker(ground) as worker:
-        publishing = asyncio.create_task(send(records(), ground.settings, sent=sent))
+        publishing = asyncio.create_task(publish())
         try:
             with shown_progress(console) as show:
-                await watch(ground, worker, tables[UNPOOLED], lambda: acknowledged, publishing, show)
+
+                def seen(progress: Progress) -> None:
+                    pace.saw(progress.answered)
+                    show(progress)
+
+                await watch(ground, worker, tables[UNPOOLED], lambda: acknowledged, publishing, seen)
         finally:
             publishing.cancel()
             await asyncio.wait({publishing}, timeout=_STOP_S)
         duplicates = await counted_by_worker(ground)
-    return stated, await answers(ground.settings, tables, duplicates)
+    came = await answers(ground.settings, tables, duplicates)
+    stated.settle(came.matches)
+    return stated, came
 
 
 async def _report(

@@ -14,11 +14,18 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from worker.cli.demo.ground import Ground
 from worker.cli.demo.process import ServerProcess
+from worker.cli.simulation.scenario import IDENTITY_LINKED, MATCH_FINISHED, PRIZE_AWARDED
 from worker.stream.app import INPUTS
 from worker.stream.offsets import Offsets
 from worker.tables.tables import Partition, PoolTables
 
-_LOOK_S = 0.3
+_COUNTED = {
+    "ratings_matches_total": MATCH_FINISHED,
+    "ratings_prizes_total": PRIZE_AWARDED,
+    "ratings_links_total": IDENTITY_LINKED,
+}
+"""Metrics by outcome, and the topics whose events they count."""
+_LOOK_S = 0.1
 _NO_PROGRESS_S = 60.0
 _END_S = 20.0
 
@@ -95,14 +102,14 @@ def _stop_if_asked() -> None:
         raise asyncio.CancelledError
 
 
-async def counted_by_worker(ground: Ground) -> Mapping[str, int]:
-    """Return how many matches of each pool the worker counted as duplicates, from its metrics."""
+async def counted_by_worker(ground: Ground) -> Mapping[tuple[str, str], int]:
+    """Return how many duplicates the worker counted by (pool, topic without prefix), from its metrics."""
     text = await asyncio.to_thread(_metrics, ground.settings.web_port)
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     return {
-        sample.labels["pool"]: int(sample.value)
+        (sample.labels["pool"], _COUNTED[sample.name]): int(sample.value)
         for sample in samples
-        if sample.name == "ratings_matches_total" and sample.labels["outcome"] == "duplicate"
+        if sample.name in _COUNTED and sample.labels["outcome"] == "duplicate"
     }
 
 

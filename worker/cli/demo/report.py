@@ -10,7 +10,8 @@ from rich.text import Text
 from worker.cli.demo.audit import Audit
 from worker.cli.demo.tally import NO_POOL, Answers, Stated, differences
 from worker.cli.leaderboard import table as leaderboard_table
-from worker.cli.words import count
+from worker.cli.simulation.scenario import IDENTITY_LINKED, MATCH_FINISHED, PRIZE_AWARDED
+from worker.cli.words import count, shown_id, shown_rating
 from worker.rules.pools import Pool
 from worker.tables.tables import Page
 
@@ -26,8 +27,13 @@ def show_tallies(console: Console, pools: Sequence[str], stated: Stated, answers
     """Show what became of the matches, and the dead letters by reason, beside what the simulation states."""
     console.print(_matches(pools, stated, answers))
     console.print(_letters(stated, answers))
+    for line in (_prizes_line(stated, answers), _links_line(stated, answers)):
+        console.print(line, markup=False, highlight=False, soft_wrap=not console.is_terminal)
     if not differences(stated, answers):
-        console.print("Rated, excluded, duplicate and dead letters are as the simulation states.", highlight=False)
+        console.print(
+            "Rated, excluded, awarded, linked, duplicate and dead letters are as the simulation states.",
+            highlight=False,
+        )
     else:
         console.print("In brackets: what the simulation states.", style="red", highlight=False)
 
@@ -51,10 +57,53 @@ def _matches(pools: Sequence[str], stated: Stated, answers: Answers) -> Table:
             _cell(answers.rated[pool], stated.rated[pool]),
             f"{sum(halved.pool == pool for halved in answers.halved):,}",
             _cell(excluded.get(pool, 0), wanted.get(pool, 0)),
-            _cell(answers.duplicates.get(pool, 0), stated.duplicates[pool]),
+            _cell(*(counted.get((pool, MATCH_FINISHED), 0) for counted in (answers.duplicates, stated.duplicates))),
             f"{answers.pool_letters[pool]:,}",
         )
     return table
+
+
+def _prizes_line(stated: Stated, answers: Answers) -> str:
+    """Tell in a sentence or two what tournaments paid."""
+    paid = _beside(len(answers.prizes), stated.awarded.total())
+    line = f"Prizes: {paid} paid, {_again(PRIZE_AWARDED, stated, answers)}."
+    if not answers.prizes:
+        return line
+    largest = max(answers.prizes, key=lambda event: (int(event["change"]), event["event_id"]))
+    return (
+        f"{line} {sum(event['change'] for event in answers.prizes):,} points in all, "
+        f"the largest {largest['change']} for place {largest['cause']['place']} of "
+        f"{shown_id(largest['cause']['tournament_id'])}: {shown_id(largest['player_id'])}, "
+        f"{shown_rating(largest['before'])} to {shown_rating(largest['after'])}."
+    )
+
+
+def _links_line(stated: Stated, answers: Answers) -> str:
+    """Tell in a sentence or two who signed up, and of one what was taken over."""
+    linked = _beside(len(answers.links), stated.linked.total())
+    over = [link for link in answers.links if link.took_over]
+    histories = count(len(over), "history", "histories")
+    line = f"Identities: {linked} linked, {_again(IDENTITY_LINKED, stated, answers)}, {histories} taken over."
+    if not over:
+        return line
+    one = max(over, key=lambda link: (min(link.rated_games, link.games_since), link.anonymous_id))
+    return (
+        f"{line} {shown_id(one.anonymous_id)} became {shown_id(one.account_id)}, who took over a rating of "
+        f"{shown_rating(one.rating)} and {count(one.rated_games, 'rated game')}, and has played "
+        f"{one.games_since:,} since."
+    )
+
+
+def _again(topic: str, stated: Stated, answers: Answers) -> str:
+    found, wanted = (
+        sum(number for (_, of), number in counted.items() if of == topic)
+        for counted in (answers.duplicates, stated.duplicates)
+    )
+    return f"{_beside(found, wanted)} repeated"
+
+
+def _beside(found: int, stated: int) -> str:
+    return f"{found:,}" if found == stated else f"{found:,} ({stated:,})"
 
 
 def _letters(stated: Stated, answers: Answers) -> Table:
@@ -66,7 +115,7 @@ def _letters(stated: Stated, answers: Answers) -> Table:
 
 
 def _cell(found: int, stated: int) -> Text:
-    return Text(f"{found:,}") if found == stated else Text(f"{found:,} ({stated:,})", style="red")
+    return Text(_beside(found, stated), style="" if found == stated else "red")
 
 
 def _by_pool(counted: Mapping[tuple[str, str], int]) -> dict[str, int]:

@@ -29,12 +29,14 @@ def explain(rules: BlitzGammon, match: MatchFinished, rated: RatedRecord) -> Ari
         ),
     ]
     if halved:
-        steps.append(Step("Halved", half(rules, raw, winner.name)))
+        why = f"{winner.name} won, but played worse by PR, so the change counts"
+        steps.append(Step("Halved", f"{why} {half(rules, raw)}."))
     steps += [
         Step(winner.id, f"{winner.before} + {points(hundredths)}, rounded to {winner.after}."),
         Step(
             loser.id,
-            f"{loss(rules, int(loser.before), hundredths, int(loser.after), loser.terms['floored_by'])}.",
+            f"{loss(rules, int(loser.before), hundredths, int(loser.after), loser.terms['floored_by'])}."
+            + (f" {not_owed(loser.terms['floored_by'])}" if loser.terms["floored_by"] else ""),
         ),
     ]
     settled = rules.settle(raw, int(winner.before), int(loser.before), halved=halved)
@@ -47,14 +49,17 @@ def explain(rules: BlitzGammon, match: MatchFinished, rated: RatedRecord) -> Ari
     return Arithmetic("BlitzGammon's rating rule", tuple(steps), as_set_now)
 
 
-def half(rules: BlitzGammon, raw: float, winner_name: str) -> str:
-    """Return why a change counts half, and what that gives."""
-    share = factor(rules.pr_loss_multiplier)
+def half(rules: BlitzGammon, raw: float) -> str:
+    """Return what half a change is: `half: 11.7030, rounded to 11.70`."""
     return (
-        f"{winner_name} won, but played worse by PR, so the change counts {'half' if share == '0.5' else share}: "
-        f"{before_rounding(raw * rules.pr_loss_multiplier, 2)}, "
-        f"rounded to {points(rules.change_hundredths(raw, halved=True))}."
+        f"{share(rules)}: {before_rounding(raw * rules.pr_loss_multiplier, 2)}, "
+        f"rounded to {points(rules.change_hundredths(raw, halved=True))}"
     )
+
+
+def share(rules: BlitzGammon) -> str:
+    """Return how much a halved change counts: `half`, or the number where a pool sets another."""
+    return "half" if rules.pr_loss_multiplier == 0.5 else factor(rules.pr_loss_multiplier)
 
 
 def _k(rules: BlitzGammon, winner: Seat, loser: Seat) -> str:
@@ -73,6 +78,11 @@ def loss(rules: BlitzGammon, before: int, hundredths: int, after: int, floored_b
     if not floored_by:
         return f"{difference}, rounded to {after}"
     return f"{difference} would make {after - floored_by}, but nobody falls below {rules.floor}"
+
+
+def not_owed(floored_by: int) -> str:
+    """Return what becomes of the points that a floor swallowed."""
+    return f"The floor swallowed {count(floored_by, 'point')}; {'it is' if floored_by == 1 else 'they are'} not owed."
 
 
 def points(hundredths: int) -> str:

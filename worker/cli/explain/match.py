@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from worker.cli.explain import blitzgammon, gammon42, halving, nardeon, season0
+from worker.cli.explain.apart import late, linked
 from worker.cli.explain.arithmetic import Arithmetic, Seat, seats
-from worker.cli.explain.exclusions import why_excluded
+from worker.cli.explain.exclusions import excluded
 from worker.cli.words import moment, shown_id, shown_rating, signed
 from worker.ratings.instants import format_instant
 from worker.ratings.rows import MatchRecord, RatedRecord
@@ -19,7 +20,7 @@ ARITHMETIC: Mapping[str, Callable[[Any, MatchFinished, RatedRecord], Arithmetic]
     "season0": season0.explain,
 }
 """The words of every rating system, by the name of its ruleset."""
-SETTLEMENT: Mapping[str, Callable[[Any, RatedRecord, int], tuple[str, ...]]] = {"blitzgammon": halving.settlement}
+SETTLEMENT: Mapping[str, Callable[[Any, RatedRecord, int], halving.Settlement]] = {"blitzgammon": halving.settlement}
 """The words for what analyses did, of those rating systems that have a PR rule."""
 
 _ENDS = {
@@ -35,33 +36,48 @@ _OTHER_SETTINGS = (
 
 
 class Explanation(NamedTuple):
-    """Everything there is to say about one match that was answered. `rated` and `arithmetic` are None if excluded."""
+    """Everything there is to say about one match that was answered, at `now_ms`.
+
+    `arithmetic` is None if it is excluded, `why` are the sentences about its exclusion. `apart` are what is out of the
+    ordinary: for whom it was late, and who it counts for. `settled` is what analyses did to it.
+    """
 
     pool: Pool
     record: MatchRecord
+    now_ms: int
     verdict: str
     arithmetic: Arithmetic | None
-    settled: tuple[str, ...]
+    why: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+    settled: tuple[str, ...] = ()
 
 
 def explain(pool: Pool, record: MatchRecord, now_ms: int) -> Explanation:
     """Explain a match of that pool as things stand at `now_ms` (UTC ms)."""
     rated = record.rated
     if rated is None:
-        return Explanation(pool, record, f"It does not count, because {_why(record)}.", None, ())
+        exclusion = excluded(pool.rules, record.content, record.excluded_reason or "")
+        return Explanation(pool, record, now_ms, f"It does not count, because {exclusion.why}.", None, exclusion.says)
     arithmetic = ARITHMETIC[pool.rules.name](pool.rules, record.content, rated)
-    settlement = SETTLEMENT.get(pool.rules.name)
-    settled = () if settlement is None else settlement(pool.rules, rated, now_ms)
-    return Explanation(pool, record, f"It was rated by {arithmetic.rule}.", arithmetic, settled)
+    settle = SETTLEMENT.get(pool.rules.name)
+    settled: tuple[str, ...] = ()
+    if settle is not None:
+        settled, as_set_now = settle(pool.rules, rated, now_ms)
+        arithmetic = arithmetic._replace(as_set_now=arithmetic.as_set_now and as_set_now)
+    apart = (*linked(record.content, rated), *late(pool, rated))
+    verdict = f"It was rated by {arithmetic.rule}."
+    return Explanation(pool, record, now_ms, verdict, arithmetic, apart=apart, settled=settled)
 
 
 def as_text(explained: Explanation) -> str:
     """Return the explanation as paragraphs, with both ratings before and after at the end."""
-    parts = [f"{_what_happened(explained)}\n{explained.verdict}"]
+    parts = ["\n".join((_what_happened(explained), explained.verdict, *explained.why))]
     arithmetic, rated = explained.arithmetic, explained.record.rated
     if arithmetic is not None and rated is not None:
         parts.append("\n".join(f"{shown_id(step.about)}: {step.says}" for step in arithmetic.steps))
         parts.append(_before_and_after(seats(rated)))
+        if explained.apart:
+            parts.append("\n".join(explained.apart))
         if explained.settled:
             parts.append("\n".join(explained.settled))
         if not arithmetic.as_set_now:
@@ -85,7 +101,7 @@ def as_json(explained: Explanation) -> dict[str, Any]:
         "excluded_reason": record.excluded_reason,
     }
     if explained.arithmetic is None or rated is None:
-        return found
+        return found | {"says": list(explained.why)}
     found |= {
         "position": record.position,
         "steps": [step._asdict() for step in explained.arithmetic.steps],
@@ -97,23 +113,16 @@ def as_json(explained: Explanation) -> dict[str, Any]:
                 "change": side.change,
                 "after": side.before + side.change,
                 "standing": side.standing,
+                "late": side.late,
                 "terms": dict(side.terms),
             }
             for side in (rated.winner, rated.loser)
         ],
+        "says": list(explained.apart),
     }
     if explained.pool.rules.pr_rule is not None:
-        found["analysis"] = {
-            "revision": rated.revision,
-            "halved": rated.halved,
-            "settles_by": format_instant(rated.settles_by_ms),
-            "says": list(explained.settled),
-        }
+        found["analysis"] = {**halving.as_json(rated, explained.now_ms), "says": list(explained.settled)}
     return found
-
-
-def _why(record: MatchRecord) -> str:
-    return why_excluded(record.excluded_reason or "")
 
 
 def _what_happened(explained: Explanation) -> str:

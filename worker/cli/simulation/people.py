@@ -55,7 +55,7 @@ def populate(seed: int, pool: str, ruleset: str, players: int) -> Population:
     persons: list[Person] = []
     while len(persons) < players:
         anonymous = ruleset == "season0" and random.random() < _ANONYMOUS_SHARE
-        name = f"device-{random.getrandbits(48):012x}" if anonymous else f"{pick(random, _NAMES)}-{_suffix(random)}"
+        name = device(random) if anonymous else f"{pick(random, _NAMES)}-{_suffix(random)}"
         if name not in taken:
             taken.add(name)
             persons.append(_person(random, name, "anonymous" if anonymous else "account"))
@@ -67,6 +67,16 @@ def guest(random: Random) -> Person:
     """Return somebody who plays once without an account."""
     kind = "guest" if random.random() < 0.5 else "anonymous"
     return _person(random, f"{kind}-{random.getrandbits(32):08x}", kind)
+
+
+def newcomer(random: Random) -> Person:
+    """Return somebody with an account who is nobody's opponent yet: no pool's population has such ids."""
+    return _person(random, f"{pick(random, _NAMES)}.{random.getrandbits(32):08x}", "account")
+
+
+def device(random: Random) -> str:
+    """Return the id of an anonymous device that has not been seen."""
+    return f"device-{random.getrandbits(48):012x}"
 
 
 def _suffix(random: Random) -> str:

@@ -5,6 +5,7 @@ from random import Random
 from typing import NamedTuple
 
 from worker.cli.simulation.chance import pick, weighted
+from worker.cli.simulation.identities import Identities, Identity
 from worker.cli.simulation.people import Person, Population, guest
 from worker.ratings.instants import format_instant
 
@@ -113,23 +114,42 @@ PLATFORMS: Mapping[str, Platform] = {
 
 
 class Ladder(NamedTuple):
-    """One pool of a run: its name, its ruleset and who plays there."""
+    """One pool of a run: its name, its ruleset and who plays there. `identities` is None where nobody signs up."""
 
     pool: str
     ruleset: str
     population: Population
     plain: bool
+    identities: Identities | None = None
+
+    def pair(self, random: Random, at_ms: int) -> tuple[Person, Person]:
+        """Return two people under the ids that they played under at that instant (UTC milliseconds)."""
+        if self.identities is None:
+            return self.population.pair(random)
+        return self.identities.pair(random, self.population, at_ms)
 
 
 def play(random: Random, ladder: Ladder, finished_at_ms: int, *, rated: bool = False) -> Played:
     """Return a match that ended at that instant (UTC milliseconds); `rated` leaves only rooms that count."""
     platform = PLATFORMS[ladder.ruleset]
     room = pick(random, platform.rated if rated or ladder.plain else platform.rooms)
-    first, second = ladder.population.pair(random)
+    first, second = ladder.pair(random, finished_at_ms)
     if room.opponent == "bot":
         second = pick(random, ladder.population.bots)
     elif room.opponent == "guest":
         second = guest(random)
+    return _played(random, ladder, room, (first, second), finished_at_ms)
+
+
+def against_oneself(random: Random, ladder: Ladder, identity: Identity, finished_at_ms: int) -> Event:
+    """Return a match that one human plays under both ids, for the platform's server cannot tell."""
+    room = pick(random, PLATFORMS[ladder.ruleset].rated)
+    return _played(random, ladder, room, identity, finished_at_ms).event
+
+
+def _played(random: Random, ladder: Ladder, room: Room, persons: tuple[Person, Person], finished_at_ms: int) -> Played:
+    platform = PLATFORMS[ladder.ruleset]
+    first, second = persons
     chance = 1 / (1 + 10 ** ((second.strength - first.strength) / 800))
     winner, loser = (first, second) if random.random() < chance else (second, first)
     event: Event = {

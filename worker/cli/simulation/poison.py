@@ -11,8 +11,19 @@ import orjson
 
 from worker.cli.simulation.analyses import analysis, first_prs
 from worker.cli.simulation.chance import pick
+from worker.cli.simulation.facts import prize
+from worker.cli.simulation.people import device
 from worker.cli.simulation.platforms import Event, Played
-from worker.cli.simulation.scenario import DAY_MS, HOUR_MS, MATCH_ANALYZED, MATCH_FINISHED, MINUTE_MS
+from worker.cli.simulation.scenario import (
+    DAY_MS,
+    HOUR_MS,
+    IDENTITY_LINKED,
+    MATCH_ANALYZED,
+    MATCH_FINISHED,
+    MINUTE_MS,
+    PRIZE_AWARDED,
+    RULESETS,
+)
 from worker.ratings.instants import format_instant
 
 RETENTION_DAYS = 30
@@ -39,6 +50,19 @@ def poison(random: Random, played: Played, timestamp_ms: int) -> Poison:
     mistakes = _MATCHES_OF_RULESET[played.ruleset]
     reason = pick(random, tuple(mistakes))
     return Poison(MATCH_FINISHED, pick(random, mistakes[reason])(random, played.event, timestamp_ms), reason)
+
+
+def poison_fact(random: Random, topic: str, played: Played, timestamp_ms: int) -> tuple[Poison, Event]:
+    """Return an invalid prize or link in the match's pool, and the valid event that it is made of, published nowhere.
+
+    In a pool of another ruleset than its own it is a valid one, and refused for that.
+    """
+    make, mistakes = _FACTS[topic]
+    event = make(random, str(played.event["pool"]), played.winner.id, timestamp_ms)
+    if played.ruleset != RULESETS[topic]:
+        return Poison(topic, orjson.dumps(event), "wrong-ruleset"), event
+    reason = pick(random, tuple(mistakes))
+    return Poison(topic, pick(random, mistakes[reason])(random, event, timestamp_ms), reason), event
 
 
 def strangers(random: Random, played: Played, timestamp_ms: int) -> Poison:
@@ -110,6 +134,7 @@ def _players(change: Callable[[list[Event]], list[Event]]) -> Spoil:
     return spoil
 
 
+_NO_INSTANTS = ("2026-11-01T12:00:00", "2026-02-30T12:00:00Z", "yesterday", 1793534400)
 _NOT_JSON: tuple[Spoil, ...] = (
     *(_bytes(None), _bytes(b""), _bytes(b"winner=ann"), _bytes(b'{"match_id":"\xff\xfe"}')),
     *(_cut, _latin_1, _not_a_number, _marked),
@@ -118,7 +143,7 @@ _SCHEMA: tuple[Spoil, ...] = (
     *(_bytes(b"[]"), _bytes(b"null"), _bytes(b"{}"), _bytes(b'"bg-1"')),
     *(_lacks(name) for name in ("match_id", "winner", "loser", "finished_at", "mode", "pool")),
     *(_says(match_id=wrong) for wrong in ("", "m" * 129, 7)),
-    *(_says(finished_at=wrong) for wrong in ("2026-11-01T12:00:00", "2026-02-30T12:00:00Z", "yesterday", 1793534400)),
+    *(_says(finished_at=wrong) for wrong in _NO_INSTANTS),
     *(_says(finished_at=wrong) for wrong in ("2026-11-01t12:00:00z", "2026-11-01T12:00:00+24:00", None)),
     *(_says(length=wrong) for wrong in (0, 100, 2.5, "5")),
     *(_says(cube=wrong) for wrong in (3, 128, 0, -2)),
@@ -151,6 +176,60 @@ _ANALYSES: Mapping[str, tuple[Spoil, ...]] = {
     "self-match": (_players(lambda players: [players[0], {**players[1], "player_id": players[0]["player_id"]}]),),
     "in-the-future": (_at("analyzed_at", _FUTURE_MS + 1, 2 * HOUR_MS),),
     "too-late": (_at("analyzed_at", -400 * DAY_MS, -RETENTION_DAYS * DAY_MS),),
+}
+
+
+def _fact_mistakes(instant_field: str, schema: tuple[Spoil, ...]) -> Mapping[str, tuple[Spoil, ...]]:
+    return {
+        "not-json": (_bytes(None), _bytes(b""), _cut, _marked),
+        "schema": (
+            *(_lacks(name) for name in ("pool", instant_field)),
+            *(_says(**{instant_field: wrong}) for wrong in (*_NO_INSTANTS, None)),
+            *schema,
+        ),
+        "unknown-pool": _UNKNOWN_POOL,
+        "in-the-future": (_at(instant_field, _FUTURE_MS + 1, 2 * HOUR_MS),),
+        "too-late": (_at(instant_field, -400 * DAY_MS, -RETENTION_DAYS * DAY_MS),),
+    }
+
+
+def _fresh_prize(random: Random, pool: str, player_id: str, timestamp_ms: int) -> Event:
+    return prize(pool, f"lost-{random.getrandbits(48):012x}", player_id, 1, 20, format_instant(timestamp_ms))
+
+
+def _fresh_link(random: Random, pool: str, player_id: str, timestamp_ms: int) -> Event:
+    linked_at = format_instant(timestamp_ms)
+    return {"pool": pool, "anonymous_id": device(random), "account_id": player_id, "linked_at": linked_at}
+
+
+def _with_oneself(_random: Random, event: Event, _timestamp_ms: int) -> Value:
+    return orjson.dumps({**event, "account_id": event["anonymous_id"]})
+
+
+_PRIZES = _fact_mistakes(
+    "awarded_at",
+    (
+        *(_lacks(name) for name in ("tournament_id", "player_id", "place", "amount")),
+        *(_says(amount=wrong) for wrong in (0, -20, 12.5, 100_001, "50", None)),
+        *(_says(place=wrong) for wrong in (0, 1.5, 2**31, "first")),
+        *(_says(player_id=wrong) for wrong in ("", "é" * 129, 7)),
+        *(_says(tournament_id=wrong) for wrong in ("", None)),
+    ),
+)
+_LINKS = {
+    **_fact_mistakes(
+        "linked_at",
+        (
+            *(_lacks(name) for name in ("anonymous_id", "account_id")),
+            *(_says(anonymous_id=wrong) for wrong in ("", "d" * 129, None)),
+            *(_says(account_id=wrong) for wrong in ("", "é" * 129, 7)),
+        ),
+    ),
+    "self-match": (_with_oneself,),
+}
+_FACTS: Mapping[str, tuple[Callable[[Random, str, str, int], Event], Mapping[str, tuple[Spoil, ...]]]] = {
+    PRIZE_AWARDED: (_fresh_prize, _PRIZES),
+    IDENTITY_LINKED: (_fresh_link, _LINKS),
 }
 _OF_RULESET: Mapping[str, Mapping[str, tuple[Spoil, ...]]] = {
     "gammon42": {

@@ -17,9 +17,23 @@ _DEFAULTS: Event = {"elo_enabled": False, "same_network": False, "end_reason": "
 def same_content(random: Random, played: Played) -> Event:
     """Return the event as another publisher would write the same content: what differs is no part of it."""
     event = dict(played.event)
-    for rewrite in (_reordered, _other_offset, _with_unknown_fields, _with_defaults, _without_prs, _zero_fraction):
+    elsewhere = _in_another_zone(played)
+    for rewrite in (_reordered, elsewhere, _with_unknown_fields, _with_defaults, _without_prs, _zero_fraction):
         if random.random() < 0.4:
-            event = rewrite(random, played, event)
+            event = rewrite(random, event)
+    return event
+
+
+def same_fact(random: Random, event: Event, instant_field: str, instant_ms: int) -> Event:
+    """Return a prize or link as another publisher would write it: its instant is no part of it either."""
+    event = dict(event)
+    if random.random() < 0.3:
+        event[instant_field] = format_instant(instant_ms + int(random.random() * MINUTE_MS))
+    elif random.random() < 0.5:
+        event[instant_field] = _elsewhere(random, instant_ms)
+    for rewrite in _OF_ANY_EVENT:
+        if random.random() < 0.4:
+            event = rewrite(random, event)
     return event
 
 
@@ -30,30 +44,36 @@ def other_content(random: Random, played: Played) -> Event:
     return change(random, played, event)
 
 
-Rewrite = Callable[[Random, Played, Event], Event]
+Rewrite = Callable[[Random, Event], Event]
+Change = Callable[[Random, Played, Event], Event]
 
 
-def _reordered(random: Random, _: Played, event: Event) -> Event:
+def _in_another_zone(played: Played) -> Rewrite:
+    return lambda random, event: {**event, "finished_at": _elsewhere(random, played.finished_at_ms)}
+
+
+def _reordered(random: Random, event: Event) -> Event:
     return dict(shuffled(random, event.items()))
 
 
-def _other_offset(random: Random, played: Played, event: Event) -> Event:
+def _elsewhere(random: Random, instant_ms: int) -> str:
+    """Return an instant as a server in another time zone writes it, perhaps finer than a millisecond."""
     offset = timezone(timedelta(minutes=pick(random, _OFFSETS_MINUTES)))
-    there = (_EPOCH + timedelta(milliseconds=played.finished_at_ms)).astimezone(offset)
+    there = (_EPOCH + timedelta(milliseconds=instant_ms)).astimezone(offset)
     text = there.isoformat(timespec="milliseconds")
     cut_off = f"{random.getrandbits(16):05d}" if random.random() < 0.3 else ""
-    return {**event, "finished_at": f"{text[:-6]}{cut_off}{text[-6:]}"}
+    return f"{text[:-6]}{cut_off}{text[-6:]}"
 
 
-def _with_unknown_fields(random: Random, _: Played, event: Event) -> Event:
+def _with_unknown_fields(random: Random, event: Event) -> Event:
     return {**event, "server": f"eu-{int(random.random() * 9)}", "trace": {"attempt": 2, "queue": None}}
 
 
-def _with_defaults(_: Random, __: Played, event: Event) -> Event:
+def _with_defaults(_: Random, event: Event) -> Event:
     return {**_DEFAULTS, **event}
 
 
-def _without_prs(_: Random, __: Played, event: Event) -> Event:
+def _without_prs(_: Random, event: Event) -> Event:
     return {**event, **{side: _without_pr(event[side]) for side in ("winner", "loser")}}
 
 
@@ -61,8 +81,11 @@ def _without_pr(side: object) -> object:
     return {name: value for name, value in side.items() if name != "pr"} if isinstance(side, dict) else side
 
 
-def _zero_fraction(_: Random, __: Played, event: Event) -> Event:
+def _zero_fraction(_: Random, event: Event) -> Event:
     return {name: float(value) if type(value) is int else value for name, value in event.items()}
+
+
+_OF_ANY_EVENT: tuple[Rewrite, ...] = (_reordered, _with_unknown_fields, _zero_fraction)
 
 
 def _swapped(_: Random, __: Played, event: Event) -> Event:
@@ -89,7 +112,7 @@ def _other_length(_: Random, __: Played, event: Event) -> Event:
     return {**event, "length": 5 if event.get("length") != 5 else 7}
 
 
-_STAKES: dict[str, tuple[Rewrite, ...]] = {
+_STAKES: dict[str, tuple[Change, ...]] = {
     "gammon42": (_other_cube,),
     "blitzgammon": (_other_length,),
     "nardeon": (_other_length,),

@@ -1,7 +1,7 @@
 """What is to be simulated, and what comes out of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
@@ -11,6 +11,14 @@ DAY_MS = 24 * HOUR_MS
 
 MATCH_FINISHED = "match-finished"
 MATCH_ANALYZED = "match-analyzed"
+PRIZE_AWARDED = "tournament-prize-awarded"
+IDENTITY_LINKED = "identity-linked"
+
+RULESETS: Mapping[str, str] = {PRIZE_AWARDED: "gammon42", IDENTITY_LINKED: "season0"}
+"""The only ruleset in whose pools the events of a topic exist."""
+
+FEW = 10
+"""How many times the share of prizes and links is repeated or contradicted."""
 
 DEFAULT_POOLS: Mapping[str, str] = {
     "gammon42": "gammon42",
@@ -42,6 +50,13 @@ class Kind(StrEnum):
     """An analysis of an excluded match."""
     UNKNOWN_ANALYSIS = "unknown-analysis"
     """An analysis whose match never comes."""
+    PRIZE = "prize"
+    """Awarded whatever came before it."""
+    LINK = "link"
+    """Accepted whatever came before it, though whether the account takes the history over depends on that."""
+    AGAINST_ONESELF = "against-oneself"
+    """A match between a linked anonymous id and its account, published after the link: refused as self-match by a
+    worker that has applied the link, rated by one that has not, for topics have no order between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +64,9 @@ class Shares:
     """How much goes wrong, each 0..1 and relative to the number of matches.
 
     `late` matches are among the matches; `duplicate`, `conflict` and `invalid` records come on top of them.
-    `analyses` is relative to the matches of pools that have a PR rule.
+    `analyses` is relative to the matches of pools that have a PR rule, `prizes` to those of gammon42 pools, `links` to
+    those of season0 pools, where links end when every anonymous player who plays has signed up. Prizes and links are
+    few, so ten times the share of them is repeated or contradicted; without them, nothing comes on their topics.
     """
 
     late: float = 0.01
@@ -57,12 +74,14 @@ class Shares:
     conflict: float = 0.002
     invalid: float = 0.005
     analyses: float = 0.5
+    prizes: float = 0.01
+    links: float = 0.01
 
     def __post_init__(self) -> None:
         """Raise ValueError if a share is outside 0..1."""
-        for name in ("late", "duplicate", "conflict", "invalid", "analyses"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"the share {name} must lie in 0..1, not {getattr(self, name)}")
+        for name, share in asdict(self).items():
+            if not 0 <= share <= 1:
+                raise ValueError(f"the share {name} must lie in 0..1, not {share}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +124,20 @@ class Scenario:
     def expected_records(self) -> int:
         """About how many records will come of it, within a few percent."""
         share = self.shares
-        analysed = sum(ruleset == "blitzgammon" for ruleset in self.pools.values()) / len(self.pools)
-        on_top = share.conflict + share.invalid + share.analyses * analysed * 1.12
-        return round(self.matches * (1 + on_top + share.duplicate * (1 + share.analyses * analysed)))
+        analysed = share.analyses * self._part("blitzgammon")
+        few = share.prizes * self._part("gammon42") + share.links * self._part("season0")
+        on_top = share.conflict + share.invalid + analysed * 1.12 + few * (1 + FEW * (share.duplicate + share.conflict))
+        return round(self.matches * (1 + on_top + share.duplicate * (1 + analysed)))
+
+    def _part(self, ruleset: str) -> float:
+        return sum(name == ruleset for name in self.pools.values()) / len(self.pools)
 
 
 class Published(NamedTuple):
     """One record as a platform would publish it. `timestamp_ms` is the record's timestamp, UTC milliseconds.
 
     `topic` is without prefix. `reason` is the `excluded_reason` of an excluded match, the dead-letter reason of a
-    conflict or invalid record, None for the rest.
+    conflict or invalid record (of a match against oneself, if it is refused), None for the rest.
     """
 
     topic: str

@@ -11,11 +11,11 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from aiokafka.partitioner import murmur2
 
-from worker.cli.simulation.scenario import MATCH_ANALYZED, MATCH_FINISHED, Published
+from worker.cli.simulation.scenario import Published
 from worker.settings import Settings
+from worker.stream.app import INPUTS
 from worker.stream.kafka import kafka_client_options
 
-TOPICS = (MATCH_FINISHED, MATCH_ANALYZED)
 _CHUNK = 4000
 """Records that go out together, so that no partition runs further ahead of the others than that."""
 _CHUNKS_IN_FLIGHT = 2
@@ -97,7 +97,7 @@ class _Outlet:
         self, producer: AIOKafkaProducer, settings: Settings, sent: Callable[[Sequence[Published]], None]
     ) -> None:
         self._producer = producer
-        self._names = {topic: settings.topic(topic) for topic in TOPICS}
+        self._names = {topic: settings.topic(topic) for topic in INPUTS}
         self._partitions: dict[str, int] = {}
         self._sent = sent
         self._in_flight: deque[tuple[list[Published], list[Any]]] = deque()
