@@ -70,9 +70,13 @@ async def audit(url: str, namespace: str, pool: str, log: Log) -> int:
     [
         pytest.param(2, "blitzgammon", 2_000, 0, 0, id="two", marks=pytest.mark.real_redis),
         pytest.param(3, "blitzgammon", 2_000, 0, 0, id="three", marks=pytest.mark.real_redis),
-        pytest.param(3, "gammon42", 2_000, 0, 0, id="three with windows", marks=pytest.mark.real_redis),
+        pytest.param(3, "gammon42", 2_000, 0, 0, id="three with windows and prizes", marks=pytest.mark.real_redis),
+        pytest.param(2, "season0", 2_000, 0, 0, id="two with links", marks=pytest.mark.real_redis),
+        pytest.param(3, "season0", 2_000, 0, 0, id="three with links", marks=pytest.mark.real_redis),
         pytest.param(3, "blitzgammon", 1_000, 0.02, 0, id="three that die and begin again"),
         pytest.param(3, "blitzgammon", 1_000, 0.01, 0.05, id="three that now and then do not hear of their commit"),
+        pytest.param(3, "gammon42", 500, 0.01, 0.05, id="three with prizes that die and do not hear"),
+        pytest.param(3, "season0", 500, 0.01, 0.05, id="three with links that die and do not hear"),
     ],
 )
 def test_writers_side_by_side_write_one_legal_history(redis_server, namespace, writers, pool, matches, dies, loses):
@@ -185,9 +189,23 @@ class TestAtTheSameMoment:
         assert self.race(redis_server, namespace, "blitzgammon", contestants) == ([], [], {})
 
 
-def test_the_traffic_of_these_tests_has_everything_in_it():
-    ladder = Ladder("blitzgammon")
-    kinds = {ladder.send(event).kind for event in traffic("blitzgammon", 500, random.Random(1)).events}
-    assert kinds == {*Kind} - {Kind.PUSHED_OUT}
-    assert set(ladder.reasons()) == {"conflict", "players-mismatch"}
+PR_ONLY, PRIZES_ONLY, LINKS_ONLY = {Kind.PARKED, Kind.SETTLED, Kind.IGNORED}, {Kind.AWARDED}, {Kind.LINKED}
+
+
+@pytest.mark.parametrize(
+    ("pool", "others", "reasons"),
+    [
+        ("blitzgammon", PRIZES_ONLY | LINKS_ONLY, {"conflict", "players-mismatch"}),
+        ("gammon42", PR_ONLY | LINKS_ONLY, {"conflict"}),
+        ("season0", PR_ONLY | PRIZES_ONLY, {"conflict", "self-match", "already-linked"}),
+    ],
+)
+def test_the_traffic_of_these_tests_has_everything_in_it(pool, others, reasons):
+    ladder = Ladder(pool)
+    outcomes = [ladder.send(event) for event in traffic(pool, 500, random.Random(1)).events]
+    assert {outcome.kind for outcome in outcomes} == {*Kind} - {Kind.PUSHED_OUT} - others
+    assert set(ladder.reasons()) == reasons
     assert any(event["late"] for event in ladder.values())
+    links = [outcome.link for outcome in outcomes if outcome.link]
+    assert {link.took_over for link in links} == ({True, False} if pool == "season0" else set())
+    assert len(links) > 10 or pool != "season0"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema_rs import Draft202012Validator
 
-from tests.ratings.ladder import AT, DAY, Ladder, is_letter
+from tests.ratings.ladder import AT, DAY, Ladder, awarded, is_letter, linked
 from worker.files import packaged
 from worker.ratings.delivery import Delivery, Source
 from worker.ratings.outcome import refuse
@@ -113,6 +113,83 @@ class TestRatingChanged:
             ladder.match()
             ladder.analysis(9.0, 4.0)
         assert first.published == second.published
+
+
+class TestRatingChangedByAPrize:
+    def test_is_one_event_that_names_tournament_and_place(self):
+        ladder = Ladder("gammon42")
+        ladder.send(awarded("t/1@%", "zo/e", 50, 2))
+        [(message, value)] = published(ladder)
+        assert value == {
+            "event_id": "gammon42/tournament-prize-awarded/t%2F1%40%25/zo%2Fe",
+            "pool": "gammon42",
+            "player_id": "zo/e",
+            "seq": 1,
+            "cause": {"type": "tournament-prize-awarded", "tournament_id": "t/1@%", "place": 2},
+            "before": 1500,
+            "change": 50,
+            "after": 1550,
+            "final": True,
+            "late": False,
+            "occurred_at": "2026-11-01T12:00:00.000Z",
+            "details": {},
+            "rated_games": 0,
+            "position": 1,
+        }
+        assert message.key == b"gammon42:zo/e"
+        assert dict(message.headers)["ce_id"] == value["event_id"].encode()
+
+    def test_is_never_late(self):
+        ladder = Ladder("gammon42")
+        ladder.match()
+        ladder.send(awarded("t-1", at=AT - DAY))
+        assert (ladder.values()[-1]["late"], ladder.values()[-1]["final"]) == (False, True)
+
+
+class TestRatingChangedByALink:
+    def test_is_the_accounts_event_and_then_the_anonymous_ids_that_says_retired(self):
+        ladder = Ladder("season0")
+        ladder.match("m-1", "an/on", "bob")
+        ladder.send(linked("an/on", "ann", at=AT - DAY))
+        (_, _), (_, _), (message, claimed), (other, retired) = published(ladder)
+        shared = {
+            "pool": "season0",
+            "cause": {"type": "identity-linked", "anonymous_id": "an/on", "account_id": "ann"},
+            "after": 1208,
+            "final": True,
+            "late": False,
+            "occurred_at": "2026-10-31T12:00:00.000Z",
+            "details": {},
+            "rated_games": 1,
+            "position": 2,
+        }
+        assert claimed == shared | {
+            "event_id": "season0/identity-linked/an%2Fon/ann",
+            "player_id": "ann",
+            "seq": 1,
+            "before": 1200,
+            "change": 8,
+        }
+        assert retired == shared | {
+            "event_id": "season0/identity-linked/an%2Fon/an%2Fon",
+            "player_id": "an/on",
+            "seq": 2,
+            "before": 1208,
+            "change": 0,
+            "retired": True,
+            "linked_to": "ann",
+        }
+        assert (message.key, other.key) == (b"season0:ann", b"season0:an/on")
+
+    def test_is_the_last_of_the_anonymous_id(self):
+        ladder = Ladder("season0")
+        ladder.send(linked("anon", "ann"))
+        ladder.match("m-1", "anon", "bob")
+        ladder.match("m-2", "bob", "anon")
+        values = [value for _, value in published(ladder)]
+        assert [value["position"] for value in values if value["player_id"] == "anon"] == [1]
+        assert [value["seq"] for value in values if value["player_id"] == "ann"] == [1, 2, 3]
+        assert not any("retired" in value or "linked_to" in value for value in values if value["player_id"] != "anon")
 
 
 class TestEventIds:

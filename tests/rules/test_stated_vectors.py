@@ -26,7 +26,7 @@ FINISHED_AT = {
 }
 
 UNREACHABLE = {
-    "gammon42-009": "prizes are amounts of an event, not of the rules; three examples are published",
+    "gammon42-009": "prizes are amounts of an event, not of the rules; tests/ratings/test_prize.py pays them",
     "gammon42-010": "the platform counts missed moves; the event says timed_out, which gammon42-153 rates",
     "gammon42-142": "scoreboard points never reach a rating; gammon42-145 rates a gammon like any win",
     "gammon42-143": "scoreboard points never reach a rating; gammon42-146 rates a backgammon like any win",

@@ -13,6 +13,7 @@ from worker.stream.decode import Decoded, Decoder
 
 POOLS = parse_pools(packaged("deploy/pools.toml").read_text())
 MATCHES, ANALYSES = Decoder("match-finished", POOLS), Decoder("match-analyzed", POOLS)
+PRIZES, LINKS = Decoder("tournament-prize-awarded", POOLS), Decoder("identity-linked", POOLS)
 AT = "2026-10-05T12:34:56.789Z"
 AT_MS = parse_instant(AT)
 
@@ -31,6 +32,15 @@ ANALYSIS: dict[str, Any] = {
     "players": [{"player_id": "ann", "pr": 4.25}, {"player_id": "bob", "pr": None}],
     "analyzed_at": AT,
 }
+PRIZE: dict[str, Any] = {
+    "tournament_id": "t-1",
+    "pool": "gammon42",
+    "player_id": "ann",
+    "place": 2,
+    "amount": 25,
+    "awarded_at": AT,
+}
+LINK: dict[str, Any] = {"pool": "season0", "anonymous_id": "anon", "account_id": "ann", "linked_at": AT}
 
 
 def delivery(value: bytes | None, timestamp_ms: int = AT_MS + 1000) -> Delivery:

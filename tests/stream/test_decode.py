@@ -5,7 +5,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.stream.decoding import ANALYSES, ANALYSIS, AT_MS, GAME, MATCHES, decode, delivery, match, refusal
+from tests.stream.decoding import (
+    ANALYSES,
+    ANALYSIS,
+    AT_MS,
+    GAME,
+    LINK,
+    LINKS,
+    MATCHES,
+    PRIZE,
+    PRIZES,
+    decode,
+    delivery,
+    match,
+    refusal,
+)
 from worker.ratings.events import AnalyzedPlayer, MatchAnalyzed
 from worker.ratings.refusal import Reason
 from worker.rules.match import MatchFinished, Player
@@ -126,7 +140,9 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
 )
 fields = st.dictionaries(
-    st.sampled_from([*GAME, *ANALYSIS, "length", "formula_version", "revision", "same_network", "elo_enabled"]),
+    st.sampled_from(
+        [*GAME, *ANALYSIS, *PRIZE, *LINK, "length", "formula_version", "revision", "same_network", "elo_enabled"]
+    ),
     json_values,
 )
 timestamps = st.integers(-(2**63), 2**63 - 1)
@@ -141,12 +157,12 @@ def holds(decoded: Decoded) -> None:
 @settings(deadline=None)
 @given(st.binary() | st.text().map(str.encode), timestamps)
 def test_no_bytes_raise(value: bytes, timestamp_ms: int) -> None:
-    for decoder in (MATCHES, ANALYSES):
+    for decoder in (MATCHES, ANALYSES, PRIZES, LINKS):
         holds(decoder.decode(delivery(value, timestamp_ms)))
 
 
 @settings(deadline=None)
 @given(fields, timestamps | st.just(AT_MS))
 def test_no_values_in_known_fields_raise(changes: dict[str, Any], timestamp_ms: int) -> None:
-    for decoder, event in ((MATCHES, GAME), (ANALYSES, ANALYSIS)):
+    for decoder, event in ((MATCHES, GAME), (ANALYSES, ANALYSIS), (PRIZES, PRIZE), (LINKS, LINK)):
         holds(decode({**event, **changes}, timestamp_ms, decoder))

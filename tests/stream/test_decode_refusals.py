@@ -2,7 +2,21 @@ from typing import Any
 
 import pytest
 
-from tests.stream.decoding import ANALYSES, ANALYSIS, AT, AT_MS, GAME, MATCHES, decode, delivery, refusal
+from tests.stream.decoding import (
+    ANALYSES,
+    ANALYSIS,
+    AT,
+    AT_MS,
+    GAME,
+    LINK,
+    LINKS,
+    MATCHES,
+    PRIZE,
+    PRIZES,
+    decode,
+    delivery,
+    refusal,
+)
 from worker.ratings.instants import DAY_MS, format_instant, parse_instant
 from worker.ratings.refusal import Reason, Refusal
 from worker.rules.pools import Pool, parse_pools
@@ -141,7 +155,13 @@ def test_an_analysis_that_names_one_player_twice_is_refused() -> None:
 
 
 KINDS = pytest.mark.parametrize(
-    ("decoder", "event", "field"), [(MATCHES, GAME, "finished_at"), (ANALYSES, ANALYSIS, "analyzed_at")]
+    ("decoder", "event", "field"),
+    [
+        (MATCHES, GAME, "finished_at"),
+        (ANALYSES, ANALYSIS, "analyzed_at"),
+        (PRIZES, PRIZE, "awarded_at"),
+        (LINKS, LINK, "linked_at"),
+    ],
 )
 
 

@@ -48,6 +48,7 @@ def decide_match(rules: Ruleset, match: MatchFinished, delivery: Delivery, state
         record=RecordWrite(MatchRecord(content(match), delivery.source, reason, None), None),
         parked=None if rules.pr_rule is None else ParkedWrite(None, waiting),
         excluded_reason=reason,
+        unlinked=match.winner.id if rules.has_links and match.winner.id not in state.links else "",
         ignored=0 if waiting is None else len(waiting.analyses),
     )
 

@@ -85,7 +85,7 @@ class Outcome(Struct, frozen=True, gc=False):
     `players` and `match_id` ("" where it is about no match) are all it names, `instant_ms` is the cause's own instant,
     by which its age is judged too. `rows` pairs each new row with the one it was decided on; a prize and a link are
     guarded by the rows they write. What a cause must find unchanged is what it `replaces`; where `record_absent` is set
-    there must be no record of `match_id`.
+    there must be no record of `match_id`, and `unlinked` ("" for nobody) must be part of no link.
     """
 
     kind: Kind
@@ -97,6 +97,7 @@ class Outcome(Struct, frozen=True, gc=False):
     record: RecordWrite | None = None
     parked: ParkedWrite | None = None
     record_absent: bool = False
+    unlinked: str = ""
     windows: tuple[WindowEntry, ...] = ()
     changes: Changes | None = None
     excluded_reason: str | None = None

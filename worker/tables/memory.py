@@ -158,6 +158,8 @@ class MemoryTables:
             return False
         if outcome.record_absent and record is not None:
             return False
+        if outcome.unlinked in store.links:
+            return False
         return outcome.parked is None or _version(waiting) == parked_version(outcome.parked.replaces)
 
     def _write(self, cause: Cause, rests_on: frozenset[str]) -> int:

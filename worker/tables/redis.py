@@ -184,6 +184,7 @@ class RedisTables:
             [replaces.last_source for _, _, replaces in outcome.rows if replaces is not None],
             blobs.add(pack_messages(cause.messages)) if cause.messages else 0,
             *_pack_facts(outcome, blobs),
+            outcome.unlinked,
         )
 
     async def settle(self, sources: Sequence[Source], markers: Sequence[Marker]) -> None:

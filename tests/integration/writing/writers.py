@@ -161,10 +161,15 @@ class Broker:
 
     async def publish(self, messages: Sequence[Message]) -> None:
         await self.client.rpush(
-            self.key, *(encode((message.topic, message.key, message.value)) for message in messages)
+            self.key, *(encode((one.topic, one.key, one.value, dict(one.headers))) for one in messages)
         )
 
     async def published(self, topic: str) -> list[tuple[bytes, bytes]]:
         """Return key and value of everything in a topic, in order."""
         entries = [decode(entry) for entry in await self.client.lrange(self.key, 0, -1)]
-        return [(key, value) for name, key, value in entries if name == topic]
+        return [(key, value) for name, key, value, _ in entries if name == topic]
+
+    async def letters(self) -> list[tuple[bytes, str]]:
+        """Return value and reason of every dead letter, in order."""
+        entries = [decode(entry) for entry in await self.client.lrange(self.key, 0, -1)]
+        return [(value, headers["dlt-reason"].decode()) for name, _, value, headers in entries if name.endswith(".dlt")]

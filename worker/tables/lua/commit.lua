@@ -10,7 +10,8 @@
 --    10 parked version replaced, '*' = not looked at   11 place of what is parked then, 0 = nothing
 --    12 window entries {index of the window's key, finished_at_ms, member}
 --    13 sources it rests on   14 place of its outbox entry, 0 = nothing to publish
---    15 prize {field, place} or 0   16 link {anonymous id, account id, place} or 0; their rows guard both }
+--    15 prize {field, place} or 0   16 link {anonymous id, account id, place} or 0; their rows guard both
+--    17 id that must be part of no link, '' = nobody }
 -- a version is what stands before a value's first space, '' where there is no value
 -- returns {a position for each cause, '0' without one and '' for a stale one;
 --          {source, head, entry, ...} of other runs that these rest on}
@@ -48,7 +49,11 @@ local function version(value)
   return string.sub(value, 1, string.find(value, ' ', 1, true) - 1)
 end
 
-local stale = {}
+local stale, links_left = {}, {}
+
+local function is_linked(id)
+  return links_left[id] or redis.call('HEXISTS', KEYS[10], id) == 1
+end
 
 local function holds(cause)
   for _, name in ipairs(cause[4]) do
@@ -59,11 +64,12 @@ local function holds(cause)
     if version(rows[row[1]]) ~= row[2] then return false end
   end
   if cause[6] ~= '' and version(records[cause[6]]) ~= cause[7] then return false end
+  if cause[17] ~= '' and is_linked(cause[17]) then return false end
   return cause[10] == '*' or version(parked[cause[6]]) == cause[10]
 end
 
 local scores, heads_left, entries, windows = {}, {}, {}, {}
-local rows_left, records_left, parked_left, off, prizes_left, links_left = {}, {}, {}, {}, {}, {}
+local rows_left, records_left, parked_left, off, prizes_left = {}, {}, {}, {}, {}
 
 local function leave(cause)
   local own = '0'
