@@ -52,7 +52,8 @@ def _wrong_bytes(player: str, expected: Message, found: Published) -> str:
         name, wanted, there = differing
         return f"{name} of {player} must be {wanted}, but {where} says {there}."
     if found.key != expected.key:
-        return f"the key of {player}'s event must be {shown_text(expected.key)}, but that of {where} is {shown_text(found.key)}."
+        there = shown_text(found.key)
+        return f"the key of {player}'s event must be {shown_text(expected.key)}, but that of {where} is {there}."
     wanted_headers, there_headers = dict(expected.headers), dict(found.headers)
     for name in (*wanted_headers, *there_headers):
         if wanted_headers.get(name) != there_headers.get(name):

@@ -18,15 +18,35 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Record(Protocol):
-    """What is needed of a Kafka record; `timestamp` is in UTC ms."""
+    """What is needed of a Kafka record."""
 
-    topic: str
-    partition: int
-    offset: int
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[tuple[str, bytes]]
+    @property
+    def topic(self) -> str:
+        """The topic's real name."""
+
+    @property
+    def partition(self) -> int:
+        """The partition's number."""
+
+    @property
+    def offset(self) -> int:
+        """The offset in it."""
+
+    @property
+    def timestamp(self) -> int:
+        """UTC ms since 1970."""
+
+    @property
+    def key(self) -> bytes | None:
+        """The key, byte for byte."""
+
+    @property
+    def value(self) -> bytes | None:
+        """The value, byte for byte."""
+
+    @property
+    def headers(self) -> Sequence[tuple[str, bytes]]:
+        """Names and values, in order."""
 
 
 class Cause(Struct, frozen=True):
@@ -161,12 +181,12 @@ class InOrder:
         for ahead in [ahead for ahead in self._ahead if ahead >= position]:
             del self._ahead[ahead]
 
-    def missing(self) -> Difference:
-        """Return what is missing at the next position, where nothing more will come."""
+    def missing(self, because: str | None = None) -> Difference:
+        """Return what is missing at the next position, where nothing more will come; `because` says why it must."""
         group = self._ahead.get(self.next)
         if group is None:
-            sentence = f"Position {self.next} has no event, but there are events up to position {self.highest}."
-            return Difference(self.next, sentence)
+            because = because or f"there are events up to position {self.highest}"
+            return Difference(self.next, f"Position {self.next} has no event, but {because}.")
         event = next(iter(group.values()))
         return Difference(
             self.next,

@@ -64,19 +64,16 @@ class Replay:
         self.used = Used()
         self._inputs = inputs
         self._topic_prefix = topic_prefix
+        self.topic = f"{topic_prefix}rating-changed"
 
     def apply(self, events: Sequence[Published]) -> Difference | None:
         """Replay the next position and compare it with what was published of it; return what is wrong."""
         named = events[0].named
         position, cause = named.position, named.cause
         where = f"Position {position} ({cause})"
-        other = next((event for event in events if event.named.cause != cause), None)
-        if other is not None:
-            wrong = (
-                f"{events[0].where()} says so, but {other.where()} says {other.named.cause}: there must be one cause."
-            )
+        wrong = _two_causes(events)
+        if wrong is not None:
             return Difference(position, f"{where}: {wrong}")
-        wrong = None
         attempts = self._attempts(named)
         for attempt in attempts:
             outcome = self._decide(attempt)
@@ -192,6 +189,14 @@ class Used:
         source = attempt.event.delivery.source
         self.places.append(inputs.number_of(source))
         self.offsets.append(source.offset)
+
+
+def _two_causes(events: Sequence[Published]) -> str | None:
+    first = events[0]
+    other = next((event for event in events if event.named.cause != first.named.cause), None)
+    if other is None:
+        return None
+    return f"{first.where()} says so, but {other.where()} says {other.named.cause}: there must be one cause."
 
 
 def _id_of(named: Named) -> Hashable:

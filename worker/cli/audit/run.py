@@ -51,11 +51,11 @@ class Audit:
                 return
             self.ordered.wrong(self.replay.apply(events))
 
-    def close(self, until: int) -> None:
-        """Note that nothing more will come of positions up to `until`."""
+    def close(self, until: int, because: str | None = None) -> None:
+        """Note that nothing more will come of positions up to `until`; `because` says why they were given."""
         self.run(until)
         if self.position < until and not self.stopped:
-            self.ordered.wrong(self.ordered.order.missing())
+            self.ordered.wrong(self.ordered.order.missing(because))
 
     def result(self) -> Audited:
         """Return what there is now."""
