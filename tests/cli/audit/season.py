@@ -119,7 +119,7 @@ class Season:
             if (record.said["player_id"], record.said["seq"]) == wanted
         )
 
-    def falsify(self, player_id: str, seq: int, **fields: Any) -> None:
+    def falsify(self, player_id: str, seq: int, /, **fields: Any) -> None:
         """Publish other fields in one change."""
         index = self.of(player_id, seq)
         self.published[index] = self.published[index].says(**fields)

@@ -21,9 +21,7 @@ def audit(
     pool: Annotated[str, typer.Argument(help="The pool, e.g. gammon42.", show_default=False)],
     from_topics: Annotated[
         bool,
-        typer.Option(
-            "--from-topics", help="Read only inputs and rating-changed; say what became of inputs."
-        ),
+        typer.Option("--from-topics", help="Read only inputs and rating-changed; say what became of inputs."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -25,6 +25,7 @@ CHANGED: Final[Mapping[str, str]] = {
 }
 """What an input that is a cause did."""
 
+SETTLED_EARLY: Final = "settled its match when that came"
 EXCLUDED, DUPLICATE, IGNORED, PARKED = "excluded", "duplicate", "ignored", "parked"
 CONFLICT, SELF_MATCH, MISMATCH, TOO_LATE, ALREADY_LINKED = (
     "refused: conflict",
@@ -65,7 +66,10 @@ class _Judge:
         self._horizon = _Horizon(replay.used, inputs, self._rules.retention_days * DAY_MS)
 
     def judge(self) -> Fates:
-        counts: Counter[Fate] = Counter({(kind, CHANGED[kind]): n for kind, n in self._replay.used.counts.items()})
+        used = self._replay.used
+        counts: Counter[Fate] = Counter({(kind, CHANGED[kind]): count for kind, count in used.counts.items()})
+        counts["match-analyzed", CHANGED["match-analyzed"]] -= used.settled_early
+        counts["match-analyzed", SETTLED_EARLY] += used.settled_early
         for (kind, reason), count in self._inputs.refused.items():
             counts[kind, f"refused: {reason}"] += count
         overdue: list[Input] = []
@@ -77,7 +81,7 @@ class _Judge:
                     if known is _UNANSWERED:
                         overdue.append(given)
         first = min(overdue, key=lambda given: (given.delivery.timestamp_ms, str(given.delivery.source)), default=None)
-        return Fates(counts, None if first is None else _never_answered(first))
+        return Fates(+counts, None if first is None else _never_answered(first))
 
     def _of_kinds(self) -> dict[str, Callable[[list[Input]], Iterator[tuple[Input, str]]]]:
         return {

@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -92,9 +92,13 @@ class Inputs:
 
     def of(self, kind: str, cause: Hashable) -> list[Input]:
         """Return the accepted inputs that can be this cause, in order of topic, partition and offset."""
+        there = self._by_cause[kind].get(cause)
+        if there is None:
+            return []
         unpack = self._unpackers[kind].decode
-        found = [self._input(*unpack(packed)) for packed in _several(self._by_cause[kind].get(cause, []))]
-        return sorted(found, key=lambda candidate: tuple(_coordinates(candidate))) if len(found) > 1 else found
+        if not isinstance(there, list):
+            return [self._input(*unpack(there))]
+        return sorted([self._input(*unpack(packed)) for packed in there], key=_coordinates)
 
     def _input(self, number: int, offset: int, timestamp_ms: int, event: Event) -> Input:
         return Input(event, Delivery(Source(*self.places[number], offset), timestamp_ms, None, None))
@@ -102,9 +106,12 @@ class Inputs:
     def drop(self, kind: str, used: Input) -> None:
         """Forget an input that is known to be a cause."""
         cause = cause_of(used.event)
+        there = self._by_cause[kind].pop(cause)
+        if not isinstance(there, list):
+            return
         unpack, source = self._unpackers[kind].decode, used.delivery.source
         left = []
-        for packed in _several(self._by_cause[kind].pop(cause)):
+        for packed in there:
             number, offset, _, _ = unpack(packed)
             if (*self.places[number], offset) != (source.topic, source.partition, source.offset):
                 left.append(packed)
@@ -139,7 +146,7 @@ def _unpacker(kind: str) -> Unpacker[Any]:
     return Unpacker(tuple[int, int, int, event])
 
 
-def _coordinates(candidate: Input) -> Sequence[str | int]:
+def _coordinates(candidate: Input) -> tuple[str, int, int]:
     source = candidate.delivery.source
     return source.topic, source.partition, source.offset
 
@@ -152,10 +159,6 @@ def _append(by_cause: dict[Hashable, bytes | list[bytes]], cause: Hashable, pack
         there.append(packed)
     else:
         by_cause[cause] = [there, packed]
-
-
-def _several(there: bytes | list[bytes]) -> list[bytes]:
-    return there if isinstance(there, list) else [there]
 
 
 def _pool_named(value: bytes) -> str | None:

@@ -30,7 +30,7 @@ def misfit(pool: str, position: int, outcome: Outcome, events: Sequence[Publishe
         if event is None:
             others = ", ".join(shown_id(other.named.player_id) for other in events)
             return f"there must be an event of {shown_id(change.player_id)}, but there are only those of {others}."
-        if event.value != message.value or event.key != message.key or event.headers != message.headers:
+        if event.value != message.value or event.key != message.key or event.headers != tuple(message.headers):
             return _wrong_bytes(shown_id(change.player_id), message, event)
     if found:
         player_id, event = next(iter(found.items()))

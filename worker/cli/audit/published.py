@@ -49,7 +49,7 @@ class Record(Protocol):
         """Names and values, in order."""
 
 
-class Cause(Struct, frozen=True):
+class Cause(Struct, frozen=True, gc=False):
     """The cause that an event names."""
 
     type: str
@@ -66,13 +66,13 @@ class Cause(Struct, frozen=True):
         return f"{shown_id(self.type)} {shown_id(identifier)}{revision}"
 
 
-class Details(Struct, frozen=True):
+class Details(Struct, frozen=True, gc=False):
     """Of the terms only the analysis that settled the match."""
 
     revision: int | None = None
 
 
-class Named(Struct, frozen=True):
+class Named(Struct, frozen=True, gc=False):
     """What an event names, by which its input is looked for."""
 
     position: int
@@ -81,7 +81,7 @@ class Named(Struct, frozen=True):
     details: Details
 
 
-class Published(Struct, frozen=True):
+class Published(Struct, frozen=True, gc=False):
     """One record of rating-changed, byte for byte."""
 
     topic: str
@@ -89,7 +89,7 @@ class Published(Struct, frozen=True):
     offset: int
     key: bytes | None
     value: bytes
-    headers: list[tuple[str, bytes]]
+    headers: tuple[tuple[str, bytes], ...]
     named: Named
 
     def digest(self) -> bytes:
@@ -120,7 +120,7 @@ def read(record: Record) -> Published | Difference:
         return Difference(NOWHERE, f"{where} must hold an event of this pool, but does not: {error}.")
     if named.position < 1:
         return Difference(NOWHERE, f"{where} must have a position from 1, but says {named.position}.")
-    headers = list(record.headers)
+    headers = tuple(record.headers)
     return Published(record.topic, record.partition, record.offset, record.key, record.value, headers, named)
 
 

@@ -32,7 +32,7 @@ class KeptRecords:
     def __len__(self) -> int:
         return len(self._packed)
 
-    def __contains__(self, match_id: str) -> bool:
+    def __contains__(self, match_id: object) -> bool:
         return match_id in self._packed
 
     def keep(self, match_id: str, record: MatchRecord) -> None:

@@ -24,17 +24,11 @@ from worker.rules.pools import Pool
 from worker.rules.ruleset import Rating
 
 
-class Attempt(Struct, frozen=True):
+class Attempt(Struct, frozen=True, gc=False):
     """One way in which a cause can have come about; `parked` is the analysis that waited for its match."""
 
     event: Input
     parked: Input | None = None
-
-    def inputs(self) -> Iterator[tuple[str, Input]]:
-        """Yield the inputs with their kinds, in the order in which they came."""
-        if self.parked is not None:
-            yield "match-analyzed", self.parked
-        yield _KINDS[type(self.event.event)], self.event
 
 
 _KINDS: dict[type[Event], str] = {
@@ -69,12 +63,9 @@ class Replay:
     def apply(self, events: Sequence[Published]) -> Difference | None:
         """Replay the next position and compare it with what was published of it; return what is wrong."""
         named = events[0].named
-        position, cause = named.position, named.cause
-        where = f"Position {position} ({cause})"
+        position = named.position
         wrong = _two_causes(events)
-        if wrong is not None:
-            return Difference(position, f"{where}: {wrong}")
-        attempts = self._attempts(named)
+        attempts = [] if wrong is not None else self._attempts(named)
         for attempt in attempts:
             outcome = self._decide(attempt)
             misses = misfit(self.pool.name, position, outcome, events, self._topic_prefix)
@@ -84,10 +75,12 @@ class Replay:
                 return None
             wrong = wrong or misses
         wrong = wrong or self._why_no_attempt(named)
-        return Difference(position, f"{where}: {wrong}")
+        return Difference(position, f"Position {position} ({named.cause}): {wrong}")
 
     def _attempts(self, named: Named) -> list[Attempt]:
         cause, settled_by = named.cause, named.details.revision
+        if cause.type == "match-finished" and cause.match_id in self.records:
+            return []
         candidates = [given for given in self._candidates(named) if _agrees(given.event, cause)]
         if cause.type != "match-finished" or not settled_by:
             return [Attempt(given) for given in candidates]
@@ -177,18 +170,23 @@ class Used:
 
     def add(self, inputs: Inputs, attempt: Attempt, *, certain: bool) -> None:
         """Take note of the inputs of the next position, which `inputs` then forgets."""
-        for kind, given in attempt.inputs():
-            inputs.drop(kind, given)
-            self.counts[kind] = self.counts.get(kind, 0) + 1
-            source, timestamp_ms = given.delivery.source, given.delivery.timestamp_ms
-            if certain:
-                place = (source.topic, source.partition)
-                self.answered[place] = max(source.offset, self.answered.get(place, -1))
-            self.oldest_ms = timestamp_ms if self.oldest_ms is None else min(self.oldest_ms, timestamp_ms)
-        self.settled_early += attempt.parked is not None
+        if attempt.parked is not None:
+            self.settled_early += 1
+            self._add(inputs, attempt.parked, certain=certain)
+        self._add(inputs, attempt.event, certain=certain)
         source = attempt.event.delivery.source
         self.places.append(inputs.number_of(source))
         self.offsets.append(source.offset)
+
+    def _add(self, inputs: Inputs, given: Input, *, certain: bool) -> None:
+        kind, source, timestamp_ms = _KINDS[type(given.event)], given.delivery.source, given.delivery.timestamp_ms
+        inputs.drop(kind, given)
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        place = (source.topic, source.partition)
+        if certain and source.offset > self.answered.get(place, -1):
+            self.answered[place] = source.offset
+        if self.oldest_ms is None or timestamp_ms < self.oldest_ms:
+            self.oldest_ms = timestamp_ms
 
 
 def _two_causes(events: Sequence[Published]) -> str | None:
