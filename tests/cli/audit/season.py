@@ -15,6 +15,7 @@ from worker.ratings.delivery import Delivery, Source
 from worker.ratings.events import Event, IdentityLinked, MatchAnalyzed, TournamentPrizeAwarded
 from worker.ratings.instants import format_instant
 from worker.rules.match import MatchFinished, Player
+from worker.rules.pools import Pool
 from worker.stream.app import INPUTS
 from worker.stream.apply import Progress, Target, apply
 from worker.stream.decode import Decoder
@@ -65,6 +66,10 @@ class Season:
     def __post_init__(self) -> None:
         self._decoders = {kind: Decoder(kind, POOLS) for kind in INPUTS}
         self._tables = MemoryTables(self.store, self.pool, "run")
+
+    @property
+    def configured(self) -> Pool:
+        return POOLS[self.pool]
 
     def send(self, *events: Event, partition: int = 0, timestamp: int | None = None) -> None:
         """Publish events to a partition of their topics, and rate them."""
