@@ -32,7 +32,7 @@ class Held:
             {player_id: -unpack_row(store.players[player_id]).rating for player_id in store.shown},
             {player_id: [(name.decode(), at) for at, name in games] for player_id, games in store.windows.items()},
             dict(store.matches),
-            dict(store.prizes),
+            {field.encode(): prize for field, prize in store.prizes.items()},
             dict(store.links),
             store.horizon_ms,
         )
@@ -59,7 +59,7 @@ def compared(season: Season, held: Held, audited: Audited | None = None) -> str 
     found = [
         *compare_players(piece, replay),
         *compare_records(held.fields(records), replay, inputs, seen),
-        *compare_prizes(held.fields(held.prizes, [*map(prize_field, replay.prizes)]), replay),
+        *compare_prizes(held.fields(held.prizes, [prize_field(key).encode() for key in replay.prizes]), replay),
         *compare_links(held.fields(links, [name.encode() for name in replay.links]), replay),
     ]
     left = unseen_records(seen, replay, held.horizon_ms)

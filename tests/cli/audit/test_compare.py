@@ -133,7 +133,7 @@ FALSIFIED: list[tuple[Callable[[], Season], Callable[[Held], object], str]] = [
         "The prize of t-1 for ann: amount must be 25, but is 26.",
     ),
     (gammon42, lambda held: held.prizes.pop(min(held.prizes)), "The prize of t-1 for ann must be kept, but is not."),
-    (gammon42, lambda held: held.prizes.update({b"?": b"?"}), 'The prize of "?" cannot be read.'),
+    (gammon42, lambda held: held.prizes.update({b"?": b"?"}), 'The prize at "?" cannot be read, or is another one.'),
     (
         season0,
         lambda held: fact(held.links, "ann", unpack_link, took_over=False),

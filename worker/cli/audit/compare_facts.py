@@ -1,10 +1,9 @@
 """What the tables hold of matches, prizes and links, compared with a replay. Pure: pieces in, differences out."""
 
 from collections.abc import Callable, Iterator
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from msgspec import MsgspecError
-from msgspec.msgpack import Decoder
 
 from worker.cli.audit.difference import NOWHERE, Difference, shown
 from worker.cli.audit.inputs import Inputs
@@ -14,12 +13,10 @@ from worker.ratings.match import content
 from worker.ratings.rows import Link, MatchRecord, Prize, RatedRecord
 from worker.ratings.state import PrizeKey
 from worker.rules.match import MatchFinished
-from worker.tables.packing import unpack_link, unpack_prize, unpack_record
+from worker.tables.packing import prize_field, unpack_link, unpack_prize, unpack_record
 from worker.tables.pieces import Fields
 
 Value = TypeVar("Value")
-
-_prize_key: Final = Decoder(PrizeKey).decode
 
 
 def readable(unpack: Callable[[bytes], Value], packed: bytes) -> Value | None:
@@ -137,15 +134,20 @@ def _is_of(event: object, known: MatchFinished) -> bool:
 def compare_prizes(piece: Fields, replay: Replay) -> Iterator[Difference]:
     """Compare the prizes of a piece; the replay must stand at its position."""
     for field, packed in piece.held.items():
-        key, prize = readable(_prize_key, field), readable(unpack_prize, packed)
-        if key is None or prize is None:
-            yield Difference(NOWHERE, f"The prize of {shown(field.decode(errors='backslashreplace'))} cannot be read.")
+        prize = readable(unpack_prize, packed)
+        key = None if prize is None else (prize.tournament_id, prize.player_id)
+        if prize is None or key is None or prize_field(key).encode() != field:
+            there = shown(field.decode(errors="backslashreplace"))
+            yield Difference(NOWHERE, f"The prize at {there} cannot be read, or is another one.")
         else:
             yield from _fact(_of_prize(key), replay.prizes.get(key), prize)
+    if not piece.asked:
+        return
+    keys = {prize_field(key).encode(): key for key in replay.prizes}
     for field in piece.asked:
-        expected = replay.prizes.get(_prize_key(field))
-        if expected is not None and field not in piece.held:
-            yield Difference(expected.position, f"{_of_prize(_prize_key(field))} must be kept, but is not.")
+        key = keys.get(field)
+        if key is not None and field not in piece.held:
+            yield Difference(replay.prizes[key].position, f"{_of_prize(key)} must be kept, but is not.")
 
 
 def _of_prize(key: PrizeKey) -> str:

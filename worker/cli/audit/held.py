@@ -111,7 +111,7 @@ class Comparison:
             self._add(compare_records(piece, self._replay, self._reading.inputs, seen))
 
     async def _prizes(self) -> None:
-        await self._hash("prizes", compare_prizes, lambda: map(prize_field, self._replay.prizes))
+        await self._hash("prizes", compare_prizes, lambda: (prize_field(key).encode() for key in self._replay.prizes))
 
     async def _links(self) -> None:
         await self._hash("aliases", compare_links, lambda: (name.encode() for name in self._replay.links))
