@@ -13,6 +13,7 @@ from worker.cli.audit.fates import (
     MAYBE_TOO_LATE,
     NOT_YET,
     PARKED,
+    PUSHED_OUT,
     SETTLED_EARLY,
     Fates,
     fates,
@@ -177,6 +178,17 @@ def test_so_are_an_analysis_a_prize_and_a_link() -> None:
         "tournament-prize-awarded/0 offset 2 (t-9)",
         "identity-linked/0 offset 3 (anon-9)",
     ]
+
+
+def test_an_analysis_that_came_after_those_of_too_many_pairs_may_be_pushed_out() -> None:
+    season = Season("blitzgammon")
+    season.send(finished("blitzgammon", "m-0", "ann", "bob", at=AT - HOUR))
+    strangers = [("eve", "dan"), ("eve", "cem"), ("eve", "fay"), ("eve", "gus")]
+    season.send(*(analyzed("blitzgammon", "m-1", (9.0, 4.0), players=pair) for pair in strangers))
+    season.send(analyzed("blitzgammon", "m-1", (9.0, 4.0)))
+    season.send(finished("blitzgammon", "m-1", "ann", "bob"), analyzed("blitzgammon", "m-0", (9.0, 4.0)))
+    found = counts(season)
+    assert (found[ANALYSIS, PUSHED_OUT], found[ANALYSIS, "refused: players-mismatch"]) == (1, 4)
 
 
 def test_one_of_two_deliveries_proves_nothing_about_its_partition() -> None:

@@ -38,6 +38,8 @@ NOT_YET = "not yet answered"
 """Nothing after it in its partition is certainly answered."""
 BEFORE_THE_POOL = "from before the pool's first answer"
 """Older than whatever was answered: a pool that is added later has not seen it."""
+PUSHED_OUT = "pushed out, as it seems"
+"""More pairs of players were named for its match than are parked."""
 MAYBE_TOO_LATE = "too late, as it seems"
 """The pool may have moved its horizon past it, before it came."""
 _UNANSWERED = "unanswered"
@@ -133,7 +135,7 @@ class _Judge:
         stands = record.rated.revision
         if stands is not None and analysis.revision <= stands:
             return DUPLICATE
-        return IGNORED if self._crowded(analysis.match_id) else _UNANSWERED
+        return _UNANSWERED
 
     def _crowded(self, match_id: str) -> bool:
         """Return whether analyses may have been pushed out, because so many pairs of players were named."""
@@ -172,7 +174,10 @@ class _Judge:
             return NOT_YET
         if used.oldest_ms is not None and given.delivery.timestamp_ms < used.oldest_ms:
             return BEFORE_THE_POOL
-        return MAYBE_TOO_LATE if self._horizon.may_be_past(given) else _UNANSWERED
+        if self._horizon.may_be_past(given):
+            return MAYBE_TOO_LATE
+        is_lost = isinstance(given.event, MatchAnalyzed) and self._crowded(given.event.match_id)
+        return PUSHED_OUT if is_lost else _UNANSWERED
 
 
 class _Column(NamedTuple):
