@@ -1,18 +1,17 @@
 """What became of every input of a pool, as far as its topics tell: nothing may be left without an answer."""
 
-from array import array
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from worker.cli.audit.difference import NOWHERE, Difference
+from worker.cli.audit.horizon import Horizon
 from worker.cli.audit.inputs import Input, Inputs
 from worker.cli.audit.published import place
-from worker.cli.audit.replay import Replay, Used
+from worker.cli.audit.replay import Replay
 from worker.cli.words import shown_id
 from worker.ratings.analysis import PARKED_PAIRS
-from worker.ratings.events import Event, IdentityLinked, MatchAnalyzed, TournamentPrizeAwarded
+from worker.ratings.events import IdentityLinked, MatchAnalyzed, TournamentPrizeAwarded
 from worker.ratings.instants import DAY_MS
 from worker.ratings.match import content
 from worker.rules.match import MatchFinished
@@ -65,7 +64,7 @@ class _Judge:
         self._replay = replay
         self._rules = replay.pool.rules
         self._inputs = inputs
-        self._horizon = _Horizon(replay.used, inputs, self._rules.retention_days * DAY_MS)
+        self._horizon = Horizon(replay.used, inputs, self._rules.retention_days * DAY_MS)
 
     def judge(self) -> Fates:
         used = self._replay.used
@@ -178,73 +177,6 @@ class _Judge:
             return MAYBE_TOO_LATE
         is_lost = isinstance(given.event, MatchAnalyzed) and self._crowded(given.event.match_id)
         return PUSHED_OUT if is_lost else _UNANSWERED
-
-
-class _Column(NamedTuple):
-    """The positions of one place's causes, and the lowest offset of each and all that follow."""
-
-    positions: "array[int]"
-    lowest: "array[int]"
-
-    def offset_after(self, position: int) -> int | None:
-        """Return the lowest offset that was answered after a position, None if none was."""
-        at = bisect_right(self.positions, position)
-        return self.lowest[at] if at < len(self.lowest) else None
-
-
-class _Horizon:
-    """How far a pool's horizon can have been when an input was answered, or should have been.
-
-    Markers move only over what is answered, and the horizon never passes the newest timestamp under all of them.
-    """
-
-    def __init__(self, used: Used, inputs: Inputs, retention_ms: int) -> None:
-        self._used = used
-        self._inputs = inputs
-        self._retention_ms = retention_ms
-        self._newest_ms = max((inputs.newest_before(number, None) for number in range(len(inputs.places))), default=0)
-        self._places: list[_Column] | None = None
-
-    def may_be_past(self, given: Input) -> bool:
-        """Return whether the horizon can have been past an input that was followed by answered ones."""
-        instant_ms = _instant_of(given.event)
-        if instant_ms >= self._newest_ms - self._retention_ms:
-            return False
-        position = self._answered_next(given)
-        reached = (
-            self._inputs.newest_before(number, column.offset_after(position))
-            for number, column in enumerate(self._by_place())
-        )
-        return instant_ms < max(reached) - self._retention_ms
-
-    def _answered_next(self, given: Input) -> int:
-        """Return the first position of an input that follows in the same partition."""
-        source = given.delivery.source
-        own = self._inputs.number_of(source)
-        pairs = enumerate(zip(self._used.places, self._used.offsets, strict=True), start=1)
-        return next((at for at, (number, offset) in pairs if number == own and offset > source.offset), NOWHERE)
-
-    def _by_place(self) -> list[_Column]:
-        """Return the column of each place."""
-        if self._places is None:
-            self._places = [_Column(array("q"), array("q")) for _ in self._inputs.places]
-            for at in range(len(self._used.places) - 1, -1, -1):
-                positions, lowest = self._places[self._used.places[at]]
-                positions.append(at + 1)
-                offset = self._used.offsets[at]
-                lowest.append(min(offset, lowest[-1]) if lowest else offset)
-            for positions, lowest in self._places:
-                positions.reverse()
-                lowest.reverse()
-        return self._places
-
-
-def _instant_of(event: Event) -> int:
-    if isinstance(event, MatchFinished):
-        return event.finished_at_ms
-    if isinstance(event, MatchAnalyzed):
-        return event.analyzed_at_ms
-    return event.awarded_at_ms if isinstance(event, TournamentPrizeAwarded) else event.linked_at_ms
 
 
 def _never_answered(given: Input) -> Difference:
