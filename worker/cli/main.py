@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from worker.cli import leaderboard, player, pools, run, simulate, topics
+from worker.cli.audit import command as audit
 from worker.cli.demo import command as demo
 from worker.cli.errors import ExpectedErrors
 from worker.cli.explain import command as explain
@@ -50,4 +51,5 @@ app.command()(simulate.simulate)
 app.command()(player.player)
 app.command()(leaderboard.leaderboard)
 app.command()(explain.explain)
+app.command()(audit.audit)
 app.command()(demo.demo)

@@ -30,14 +30,20 @@ async def open_pool(name: str) -> AsyncIterator[OpenPool]:
     """Give the pool of that name as the settings have it; a name that is not configured ends in a sentence."""
     settings = load_settings()
     pools = load_pools(settings)
-    if name not in pools:
-        fail(f"There is no pool {shown_id(name)}; the pools are {', '.join(pools)}.")
+    pool = pool_named(name, pools)
     client = connect(settings.redis_url.get_secret_value(), password=settings.redis_secret)
     try:
         await Registry(client, settings.redis_namespace).pools()  # refuses tables of another format
-        yield OpenPool(pools[name], open_tables(client, settings, pools)[name], pools, settings)
+        yield OpenPool(pool, open_tables(client, settings, pools)[name], pools, settings)
     finally:
         await client.aclose()
+
+
+def pool_named(name: str, pools: Mapping[str, Pool]) -> Pool:
+    """Return a configured pool; a name that is not configured ends in a sentence."""
+    if name not in pools:
+        fail(f"There is no pool {shown_id(name)}; the pools are {', '.join(pools)}.")
+    return pools[name]
 
 
 Id = TypeVar("Id", str, str | None)

@@ -119,7 +119,7 @@ class RedisTables:
             {name: unpack_record(record) for name, record in zip(wanted.match_ids, records, strict=True) if record},
             {name: unpack_parked(value) for name, value in zip(wanted.match_ids, parked, strict=False) if value},
             dict(zip(wanted.games, counts, strict=True)),
-            _stored(outbox),
+            stored(outbox),
             {name: int(value) for name, value in zip(wanted.partitions, applied, strict=True) if value is not None},
             int(horizon),
             int(position),
@@ -301,10 +301,10 @@ def _pack_facts(outcome: Outcome, blobs: _Blobs) -> tuple[object, object]:
 
 def _committed(answer: Any) -> Committed:
     positions, rests_on = answer
-    return Committed([int(text) if text else None for text in positions], _stored(rests_on))
+    return Committed([int(text) if text else None for text in positions], stored(rests_on))
 
 
-def _stored(flat: Sequence[bytes]) -> list[Stored]:
+def stored(flat: Sequence[bytes]) -> list[Stored]:
     """Read `source, head, messages, ...`; a head is `position run rests_on`."""
     stored = []
     for source, head, packed in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
