@@ -11,6 +11,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from worker.cli.audit.command import lines
+from worker.cli.audit.session import audit_topics
 from worker.cli.demo.audit import audit
 from worker.cli.demo.collect import answers, ratings_of, tables_of
 from worker.cli.demo.ground import Ground, open_ground, own_topics
@@ -88,6 +90,7 @@ async def _demo(ground: Ground, console: Console, scenario: Scenario, *, keep: b
             stated, came = await _rate(ground, console, scenario, tables)
             rated_s = time.monotonic() - began
             problems = await _report(console, pools, tables, stated, came)
+        problems += await _audit_from_topics(ground, console, pools)
         console.print(
             f"{stated.records:,} events in {rated_s:.0f} s with the worker's start and end, "
             f"{time.monotonic() - began:.0f} s in all.",
@@ -163,6 +166,20 @@ async def _report(
     console.print(audit_line(found), style=colour, markup=False, highlight=False, soft_wrap=True)
     problems = differences(stated, came)
     return [found.difference, *problems] if found.difference else problems
+
+
+async def _audit_from_topics(ground: Ground, console: Console, pools: dict[str, Pool]) -> list[str]:
+    """Do what `audit --from-topics` does for every pool, and return the differences."""
+    console.print("\nThe same from Kafka alone, as `gammon-ratings audit POOL --from-topics` does for anyone:")
+    problems = []
+    for pool in pools.values():
+        report = await audit_topics(ground.settings, pool, pools, console)
+        if report.difference is None:
+            console.print("\n".join(lines(report)), style="green", markup=False, highlight=False, soft_wrap=True)
+        else:
+            problems.append(report.difference.sentence)
+            console.print(f"{pool.name}: {problems[-1]}", style="red", markup=False, highlight=False, soft_wrap=True)
+    return problems
 
 
 async def _show_halved(console: Console, pools: dict[str, Pool], tables: dict[str, PoolTables], came: Answers) -> None:
