@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cli.standing import Standing, some_matches, told
-from tests.ratings.ladder import AT, finished
+from tests.ratings.ladder import AT, HOUR, finished, linked
 from worker.ratings.rows import Row
 from worker.tables.connect import connect
 from worker.tables.packing import pack_row
@@ -170,3 +170,11 @@ def test_an_id_that_is_not_utf_8_is_refused(standing: Standing) -> None:
     result = standing.run("leaderboard", "season0", "--around", "\udcff")
     assert result.exit_code == 2
     assert "the id is not UTF-8" in result.stderr
+
+
+def test_around_a_retired_id_names_the_account_that_has_its_place(standing: Standing) -> None:
+    standing.rate(*some_matches("season0", ("device-1", "bob")), linked("device-1", "ann", at=AT + HOUR))
+    result = standing.run("leaderboard", "season0", "--around", "device-1")
+    assert result.exit_code == 1
+    assert "device-1 is not on the leaderboard of season0: ann has claimed it" in result.stderr
+    assert ids(page(standing, "season0")) == ["ann", "bob"]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.cli.standing import Standing, some_matches, told
-from tests.ratings.ladder import DAY, finished
+from tests.ratings.ladder import AT, DAY, HOUR, awarded, finished, linked
 from worker.cli.simulation.sending import now_ms
 
 
@@ -39,6 +39,32 @@ def test_nardeon_ratings_are_shown_with_two_decimals_and_experience(standing: St
     found = json.loads(told(standing.run("player", "nardeon", "ann", "--json")))
     assert found["rating"] == 1500 + 4 * 5**0.5 * 0.5 * 5
     assert (found["rank"], found["players"], found["experience"], found["rated_games"]) == (None, 0, 5, 1)
+
+
+def test_both_ids_of_a_link_tell_of_it(standing: Standing) -> None:
+    standing.rate(*some_matches("season0", ("device-1", "bob")), linked("device-1", "ann", at=AT + HOUR))
+    assert "retired: its matches count for ann" in told(standing.run("player", "season0", "device-1"))
+    shown = told(standing.run("player", "season0", "ann"))
+    assert "has claimed device-1, and took its history over" in shown
+    assert "1 of 2" in shown
+    found = json.loads(told(standing.run("player", "season0", "device-1", "--json")))
+    assert (found["rank"], found["anonymous_id"], found["account_id"], found["took_over"]) == (
+        None,
+        "device-1",
+        "ann",
+        True,
+    )
+
+
+def test_an_account_with_games_has_kept_its_own_history(standing: Standing) -> None:
+    standing.rate(*some_matches("season0", ("device-1", "ann")), linked("device-1", "ann", at=AT + HOUR))
+    assert "has claimed device-1, and kept a history of its own" in told(standing.run("player", "season0", "ann"))
+
+
+def test_whoever_has_only_a_prize_has_a_rating_and_no_place(standing: Standing) -> None:
+    standing.rate(awarded("spring-open", "ann", 40))
+    found = json.loads(told(standing.run("player", "gammon42", "ann", "--json")))
+    assert (found["rating"], found["rank"], found["rated_games"], found["games_in_window"]) == (1540, None, 0, 0)
 
 
 def test_json_says_all_of_it(standing: Standing) -> None:

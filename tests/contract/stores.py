@@ -54,7 +54,7 @@ class Desk:
     async def send(self, *events: Event) -> list[Outcome]:
         """Load, decide and commit; nothing may be stale."""
         causes = await self.decide(*events)
-        committed = await self.tables.commit(causes)
+        committed = await self.commit(causes)
         assert None not in committed.positions
         return [cause.outcome for cause in causes]
 
@@ -67,7 +67,7 @@ class Desk:
         assert None not in (await self.commit([replace(cause, outcome=outcome)])).positions
 
     async def commit(self, causes: Sequence[Cause]) -> Committed:
-        return await self.tables.commit(causes)
+        return await self.tables.commit(self.tables.prepare(causes))
 
     async def load(self, *events: Event, **more: object) -> Loaded:
         return await self.tables.load(wanted(self.pool, events)._replace(**more))

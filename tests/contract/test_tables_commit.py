@@ -284,7 +284,7 @@ class TestCommittingAndThenLoading:
             await there.send(match("m-0", "cem", "dee"))
             causes = await here.decide(match("m-1"), match("m-2", "cem", "bob"))
             asked = wanted("blitzgammon", [match("m-1"), match("m-3", "cem", "dee")])
-            committed, loaded = await here.tables.commit_then_load(causes, asked)
+            committed, loaded = await here.tables.commit_then_load(here.tables.prepare(causes), asked)
             assert list(committed.positions) == [2, 3]
             assert loaded == await there.tables.load(asked)
             assert loaded.position == 3
@@ -297,7 +297,9 @@ class TestCommittingAndThenLoading:
         async def body(here, there):
             causes = await here.decide(match("m-1"))
             await there.send(match("m-2", "cem", "bob"))
-            committed, loaded = await here.tables.commit_then_load(causes, wanted("blitzgammon", [match("m-1")]))
+            committed, loaded = await here.tables.commit_then_load(
+                here.tables.prepare(causes), wanted("blitzgammon", [match("m-1")])
+            )
             assert list(committed.positions) == [None]
             assert loaded.rows.keys() == {"bob"}
 
@@ -314,7 +316,7 @@ class TestCommittingAndThenLoading:
             if forgotten == ("load",):
                 await here.commit([])
             committed, loaded = await here.tables.commit_then_load(
-                [decided], wanted("blitzgammon", [match("m-1"), match("m-2", "cem", "dee")])
+                here.tables.prepare([decided]), wanted("blitzgammon", [match("m-1"), match("m-2", "cem", "dee")])
             )
             assert list(committed.positions) == [2]
             assert loaded.records.keys() == {"m-1"}

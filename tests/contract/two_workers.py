@@ -83,7 +83,7 @@ class Pair:
         """Commit, and return the positions."""
 
         async def committed(tables: PoolTables) -> Committed:
-            return await tables.commit(causes)
+            return await tables.commit(tables.prepare(causes))
 
         positions: Sequence[int | None] = self.ask(committed).positions
         return positions

@@ -1,6 +1,7 @@
 """The tables in a Redis Cluster of three masters whose slots move while two writers are at work."""
 
 import asyncio
+import inspect
 import random
 import time
 from typing import Any
@@ -35,6 +36,8 @@ class Persistent:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._tables, name)
+        if not inspect.iscoroutinefunction(method):
+            return method
 
         async def persistently(*arguments: Any) -> Any:
             deadline = time.monotonic() + WITHIN_S

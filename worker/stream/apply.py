@@ -19,7 +19,7 @@ from worker.rules.pools import Pool
 from worker.rules.ruleset import Ruleset
 from worker.stream.decode import Decoded
 from worker.tables.errors import LostWritesError
-from worker.tables.tables import Cause, Committed, Loaded, Partition, PoolTables, Stored, Wanted
+from worker.tables.tables import Cause, Commit, Committed, Loaded, Partition, PoolTables, Stored, Wanted
 
 
 @dataclass(slots=True)
@@ -68,12 +68,12 @@ def untimed(_name: str) -> AbstractContextManager[None]:
 class Decided(NamedTuple):
     """A pool's part of a batch, decided and not yet committed.
 
-    `causes` are the events decided now; `answered` those that an earlier run has committed and `stored` what is to be
+    `commit` has the events decided now; `answered` those that an earlier run has committed and `stored` what is to be
     published for them and for what they rest on; `skipped` counts those that were settled before.
     """
 
     events: Sequence[Decoded]
-    causes: Sequence[Cause]
+    commit: Commit
     answered: Sequence[Source]
     stored: Sequence[Stored]
     skipped: int
@@ -110,7 +110,7 @@ async def decide_all(
     stored = {entry.source for entry in loaded.outbox}
     answered = [event.delivery.source for event in fresh if event.delivery.source in stored]
     state = state_of(loaded)
-    for cause in before.causes if before is not None else ():
+    for cause in before.commit.causes if before is not None else ():
         state.apply(cause.outcome)
     rules = target.pool.rules if target.pool is not None else None
     causes: list[Cause] = []
@@ -123,7 +123,9 @@ async def decide_all(
             causes.append(Cause(event.delivery.source, outcome, answers))
             if len(causes) % TURN == 0:
                 await asyncio.sleep(0)  # what is under way to Redis and Kafka must not wait for the whole batch
-    return Decided(events, causes, answered, loaded.outbox, len(events) - len(fresh), loaded.position)
+    with stage("prepare"):
+        prepared = target.tables.prepare(causes)
+    return Decided(events, prepared, answered, loaded.outbox, len(events) - len(fresh), loaded.position)
 
 
 def state_of(loaded: Loaded) -> State:
@@ -176,13 +178,13 @@ async def _commit_once(
     done.skipped += decided.skipped
     done.sources.extend(decided.answered)
     _add(done, decided.stored)
-    if not decided.causes:
+    if not decided.commit.causes:
         return set(), await load(target, following, progress, stage) if following else None
     with stage("commit"):
-        committed, loaded = await _commit_and_load(target, decided.causes, following, progress)
+        committed, loaded = await _commit_and_load(target, decided.commit, following, progress)
     _add(done, committed.rests_on)
     stale = set()
-    for cause, position in zip(decided.causes, committed.positions, strict=True):
+    for cause, position in zip(decided.commit.causes, committed.positions, strict=True):
         if position is None:
             stale.add(cause.source)
             continue
@@ -195,12 +197,12 @@ async def _commit_once(
 
 
 async def _commit_and_load(
-    target: Target, causes: Sequence[Cause], following: Sequence[Decoded], progress: Progress
+    target: Target, prepared: Commit, following: Sequence[Decoded], progress: Progress
 ) -> tuple[Committed, Loaded | None]:
     if not following:
-        return await target.tables.commit(causes), None
+        return await target.tables.commit(prepared), None
     wanted = wanted_for(target.pool, following)
-    committed, loaded = await target.tables.commit_then_load(causes, wanted)
+    committed, loaded = await target.tables.commit_then_load(prepared, wanted)
     _check(target.name, wanted.partitions, loaded, progress)
     return committed, loaded
 

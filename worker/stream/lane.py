@@ -64,7 +64,7 @@ class Lane:
 
     1. take what waits, merged by the events' instants;
     2. load, pool by pool, what it needs, in one round trip with the commit of the batch before the last;
-    3. decide, on what was loaded and on top of the batch before, which is not in it;
+    3. decide, on what was loaded and on top of the batch before, which is not in it, and make the commit ready;
     4. commit, once that of the batch before is done; what it found stale is decided again, and so is what was on top;
     5. publish its answers, in order, and wait until Kafka has confirmed every one;
     6. settle: take them out of the outbox and move the markers, in every pool;
@@ -114,13 +114,15 @@ class Lane:
         """Work until cancelled; whatever goes wrong for good ends the process through `leave`."""
         prepared: _Prepared | None = None
         loaded: _Loaded | None = None
+        upcoming: Batch | None = None
         finishing: list[_Finishing] = []
         try:
             while True:
                 is_idle = prepared is None and loaded is None
-                batch = await self._intake.next_batch(self._settings.batch_max, wait=is_idle)
+                batch = upcoming or await self._intake.next_batch(self._settings.batch_max, wait=is_idle)
                 exchange = asyncio.create_task(self._commit_and_load(prepared, batch))
                 decided = await self._decide(loaded, prepared) if loaded is not None else None
+                upcoming = await self._intake.next_batch(self._settings.batch_max, wait=False)
                 applied, parts = await exchange
                 if prepared is not None:
                     # In this order: what a batch is decided on must not be older than what the one before was, for

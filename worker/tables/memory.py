@@ -33,6 +33,7 @@ from worker.tables.packing import (
 from worker.tables.tables import (
     Around,
     Cause,
+    Commit,
     Committed,
     Loaded,
     Marker,
@@ -125,12 +126,16 @@ class MemoryTables:
                 waiting += entry.rests_on
         return found
 
-    async def commit(self, causes: Sequence[Cause]) -> Committed:
+    def prepare(self, causes: Sequence[Cause]) -> Commit:
+        """See `PoolTables.prepare`."""
+        return Commit(causes)
+
+    async def commit(self, commit: Commit) -> Committed:
         """See `PoolTables.commit`."""
         positions: list[int | None] = []
         below: set[str] = set()
         stale: set[str] = set()
-        for cause in causes:
+        for cause in commit.causes:
             names = set(names_of(cause.outcome))
             if stale & names or not self._holds(cause.outcome):
                 stale |= names
@@ -142,9 +147,9 @@ class MemoryTables:
         entries = [_stored(source, self._store.outbox[source]) for source in sorted(below, key=self._position_of)]
         return Committed(positions, entries)
 
-    async def commit_then_load(self, causes: Sequence[Cause], wanted: Wanted) -> tuple[Committed, Loaded]:
+    async def commit_then_load(self, commit: Commit, wanted: Wanted) -> tuple[Committed, Loaded]:
         """See `PoolTables.commit_then_load`."""
-        return await self.commit(causes), await self.load(wanted)
+        return await self.commit(commit), await self.load(wanted)
 
     def _holds(self, outcome: Outcome) -> bool:
         store = self._store

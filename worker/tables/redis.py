@@ -35,6 +35,7 @@ from worker.tables.packing import (
 from worker.tables.tables import (
     Around,
     Cause,
+    Commit,
     Committed,
     Loaded,
     Marker,
@@ -127,21 +128,20 @@ class RedisTables:
             links,
         )
 
-    async def commit(self, causes: Sequence[Cause]) -> Committed:
+    async def commit(self, commit: Commit) -> Committed:
         """See `PoolTables.commit`."""
-        return _committed(await self._call(*self._committing(causes)))
+        return _committed(await self._call(*commit.call))
 
-    async def commit_then_load(self, causes: Sequence[Cause], wanted: Wanted) -> tuple[Committed, Loaded]:
+    async def commit_then_load(self, commit: Commit, wanted: Wanted) -> tuple[Committed, Loaded]:
         """See `PoolTables.commit_then_load`. On a cluster, whose client pipelines no scripts, it is two round trips."""
         if isinstance(self._client, RedisCluster):
-            return await self.commit(causes), await self.load(wanted)
-        committing, loading = self._committing(causes), self._loading(wanted)
+            return await self.commit(commit), await self.load(wanted)
         pipeline = self._client.pipeline(transaction=False)
-        for verb, keys, arguments in (committing, loading):
+        for verb, keys, arguments in (commit.call, self._loading(wanted)):
             pipeline.evalsha(self._scripts[verb].sha, len(keys), *keys, *arguments)
         committed, loaded = await pipeline.execute(raise_on_error=False)
         if isinstance(committed, NoScriptError):  # a Redis that was started anew knows no scripts
-            return await self.commit(causes), await self.load(wanted)
+            return await self.commit(commit), await self.load(wanted)
         if isinstance(loaded, NoScriptError):
             return _committed(committed), await self.load(wanted)
         for answer in (committed, loaded):
@@ -149,13 +149,14 @@ class RedisTables:
                 raise answer
         return _committed(committed), self._loaded(wanted, loaded)
 
-    def _committing(self, causes: Sequence[Cause]) -> Call:
+    def prepare(self, causes: Sequence[Cause]) -> Commit:
+        """See `PoolTables.prepare`."""
         keys = self._keys(
             "players", "matches", "parked", "outbox", "heads", "leaderboard", "position", "horizon", "prizes", "aliases"
         )
         blobs = _Blobs(first_place=3)
         packed = [self._pack(cause, keys, blobs) for cause in causes]
-        return Call("commit", keys, [self._run, encode(packed), *blobs.parts])
+        return Commit(causes, Call("commit", keys, [self._run, encode(packed), *blobs.parts]))
 
     def _pack(self, cause: Cause, keys: list[str], blobs: "_Blobs") -> tuple[object, ...]:
         """Return the cause as commit.lua describes it; adds its windows to `keys` and its bytes to `blobs`."""

@@ -1,7 +1,7 @@
 """What every kind of tables can do, and the values that go in and out. One object serves one pool."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -74,6 +74,13 @@ class Cause(Struct, frozen=True, gc=False):
     messages: Sequence[Message]
 
 
+class Commit(NamedTuple):
+    """Causes to commit, made ready to be sent; `call` is for the tables that prepared them."""
+
+    causes: Sequence[Cause]
+    call: Any = None
+
+
 class Committed(NamedTuple):
     """For each cause its position (0 where it has none), or None where it is stale and was not written.
 
@@ -139,10 +146,13 @@ class PoolTables(Protocol):
     async def load(self, wanted: Wanted) -> Loaded:
         """Return what a batch needs, read at one instant."""
 
-    async def commit(self, causes: Sequence[Cause]) -> Committed:
+    def prepare(self, causes: Sequence[Cause]) -> Commit:
+        """Make causes ready to be committed: work that need not wait until it is their turn."""
+
+    async def commit(self, commit: Commit) -> Committed:
         """Write each cause whole, in order, or return it as stale with every later one that names what it names."""
 
-    async def commit_then_load(self, causes: Sequence[Cause], wanted: Wanted) -> tuple[Committed, Loaded]:
+    async def commit_then_load(self, commit: Commit, wanted: Wanted) -> tuple[Committed, Loaded]:
         """Commit, and then load what another batch needs, in one round trip; nothing else is atomic about it."""
 
     async def settle(self, sources: Sequence[Source], markers: Sequence[Marker]) -> None:

@@ -106,7 +106,8 @@ class _OneByOne:
             for message in messages(self._pool.name, outcome, self._prefix)
             if not message.topic.endswith(".dlt")  # of another analysis; that is looked at elsewhere
         ]
-        committed = await self._tables.commit([Cause(decoded.delivery.source, outcome, answers)])
+        prepared = self._tables.prepare([Cause(decoded.delivery.source, outcome, answers)])
+        committed = await self._tables.commit(prepared)
         position = committed.positions[0]
         assert position is not None
         for message in answers:

@@ -13,7 +13,7 @@ from tests.ratings.ladder import POOLS
 from worker.ratings.wire import Message
 from worker.stream.apply import Applied, Decided, Progress, Target, apply, commit, decide_all, load
 from worker.stream.decode import Decoded
-from worker.tables.tables import Cause, Committed, Loaded, Marker, Partition, PoolTables, Wanted
+from worker.tables.tables import Commit, Committed, Loaded, Marker, Partition, PoolTables, Wanted
 
 
 class DiedError(Exception):
@@ -32,14 +32,14 @@ class Unsure:
     chance: random.Random
     loses: float
 
-    async def commit(self, causes: Sequence[Cause]) -> Committed:
-        committed = await self.tables.commit(causes)
+    async def commit(self, commit: Commit) -> Committed:
+        committed = await self.tables.commit(commit)
         if self.chance.random() < self.loses:
             raise LostReplyError
         return committed
 
-    async def commit_then_load(self, causes: Sequence[Cause], wanted: Wanted) -> tuple[Committed, Loaded]:
-        answer = await self.tables.commit_then_load(causes, wanted)
+    async def commit_then_load(self, commit: Commit, wanted: Wanted) -> tuple[Committed, Loaded]:
+        answer = await self.tables.commit_then_load(commit, wanted)
         if self.chance.random() < self.loses:
             raise LostReplyError
         return answer

@@ -68,7 +68,7 @@ async def judge(opened: OpenPool, identifier: str, value: bytes, published: Publ
         next(iter(loaded.prizes.values()), None),
         dict(loaded.links),
     )
-    [cause] = (await decide_all(target, [decoded], loaded, None)).causes
+    [cause] = (await decide_all(target, [decoded], loaded, None)).commit.causes
     told = tell(Judged(opened.pool, topic, decoded.event, cause.outcome, known))
     return _with_its_time(told, kind, published)
 
