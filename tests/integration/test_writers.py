@@ -93,7 +93,8 @@ def test_writers_side_by_side_write_one_legal_history(redis_server, namespace, w
 
     conflicts = asyncio.run(all_of_them())
     assert asyncio.run(audit(redis_server.url, namespace, pool, log)) > 2 * 0.9 * matches
-    assert sum(conflicts) > matches / 100, "they hardly ever met: this test shows nothing"
+    fewest = matches / (100 if pool == "season0" else 20)  # the many ids of links meet less often
+    assert sum(conflicts) > fewest, "they hardly ever met: this test shows nothing"
 
 
 def _write_alone(url: str, namespace: str, pool: str, log: Log, number: int) -> None:
