@@ -10,6 +10,7 @@ import orjson
 from msgspec.structs import replace
 
 from tests.ratings.ladder import POOLS, SECOND, finished, instant_of, topic_of
+from worker.ratings.analysis import records_kept_ms
 from worker.ratings.decide import decide
 from worker.ratings.delivery import Delivery, Source
 from worker.ratings.events import Event
@@ -50,6 +51,12 @@ class Desk:
             outcome = decide(rules, event, delivery, state)
             causes.append(Cause(delivery.source, outcome, messages(self.pool, outcome, "")))
         return causes
+
+    async def decide_one(self, event: Event, delivery: Delivery) -> Outcome:
+        """Load what one event needs and decide it, as this delivery."""
+        return decide(
+            POOLS[self.pool].rules, event, delivery, state_of(await self.tables.load(wanted(self.pool, [event])))
+        )
 
     async def send(self, *events: Event) -> list[Outcome]:
         """Load, decide and commit; nothing may be stale."""
@@ -108,13 +115,15 @@ class Store(NamedTuple):
 
     async def _in_memory(self, body: Body, pool: str) -> None:
         store, offsets = MemoryStore(), count()
-        here, there = (Desk(pool, MemoryTables(store, pool, run), offsets) for run in ("run-1", "run-2"))
+        kept_ms = records_kept_ms(POOLS[pool].rules)
+        here, there = (Desk(pool, MemoryTables(store, pool, run, kept_ms), offsets) for run in ("run-1", "run-2"))
         await body(here, there)
 
     async def _in_redis(self, url: str, body: Body, pool: str) -> None:
         client, offsets = connect(url), count()
         here, there = (
-            Desk(pool, RedisTables(client, self.namespace, pool, run), offsets) for run in ("run-1", "run-2")
+            Desk(pool, RedisTables(client, self.namespace, pool, run, records_kept_ms(POOLS[pool].rules)), offsets)
+            for run in ("run-1", "run-2")
         )
         try:
             await body(here, there)

@@ -20,6 +20,7 @@ from jsonschema_rs import Draft202012Validator
 from tests.contract.ledger import Answer, Ledger, Sent
 from tests.ratings.ladder import topic_of
 from worker.files import packaged
+from worker.ratings.analysis import records_kept_ms
 from worker.ratings.decide import decide
 from worker.ratings.delivery import Delivery, Source
 from worker.ratings.outcome import Kind
@@ -105,11 +106,12 @@ class TwoWorkers(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.client = connect(self.url)
         store, namespace, name = MemoryStore(), f"t{secrets.token_hex(6)}", self.pool.name
+        kept_ms = records_kept_ms(self.pool.rules)
         self.workers = [
             Pair(
                 self.loop,
                 self.pool,
-                (MemoryTables(store, name, run), RedisTables(self.client, namespace, name, run)),
+                (MemoryTables(store, name, run, kept_ms), RedisTables(self.client, namespace, name, run, kept_ms)),
             )
             for run in ("run-1", "run-2")
         ]

@@ -87,7 +87,7 @@ def test_a_batch_never_counts_windows_from_before_what_it_is_decided_on():
             all_acknowledged.set()
 
         records = [record(0, "ann", "bob"), record(1, "p", "q"), record(2, "p", "q")]
-        await intake.put(PartitionBatch(TOPIC, 0, records, acknowledge))
+        await intake.put(PartitionBatch(TOPIC, 0, records, 0, len(records), acknowledge, lambda: None, lambda: True))
         lane = Lane(Settings(batch_max=1), POOLS, tables, intake, published, None, Metrics(), Health(), leave)
         working = asyncio.create_task(lane.run())
         async with asyncio.timeout(WITHIN_S):

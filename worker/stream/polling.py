@@ -27,10 +27,16 @@ _CONNECT_AGAIN_S = 1.0
 
 
 class Taken(NamedTuple):
-    """Records taken out of aiokafka, in order, and the assignment (aiokafka's own object) they were taken under."""
+    """Records taken out of aiokafka, in order, and the assignment (aiokafka's own object) they were taken under.
+
+    They are all that can be read of the offsets from `begin` to before `end`, which may be nothing: markers of
+    transactions, what was aborted and what was compacted away take offsets too.
+    """
 
     records: list[ConsumerRecord]
     assignment: object
+    begin: int
+    end: int
 
 
 class QuotaThread(AIOKafkaConsumerThread):
@@ -131,6 +137,7 @@ class QuotaThread(AIOKafkaConsumerThread):
         # One poll is about one batch, with a share of every partition, so that heads of the same time meet in it.
         share = max(1, self._quota // max(1, len(ready)))
         for tp in ready:
+            begin = _position(assignment, tp)
             try:
                 found = await fetcher.fetched_records([tp], max_records=share)
             except KafkaError:
@@ -138,6 +145,13 @@ class QuotaThread(AIOKafkaConsumerThread):
                 if taken:
                     break
                 raise
-            if tp in found:
-                taken[TP(tp.topic, tp.partition)] = Taken(found[tp], assignment)
+            end = _position(assignment, tp)
+            if begin is not None and end is not None and end > begin:
+                taken[TP(tp.topic, tp.partition)] = Taken(found.get(tp, []), assignment, begin, end)
         return taken
+
+
+def _position(assignment: Any, tp: Any) -> int | None:
+    """Return the offset that is read next, None before it is known."""
+    state = assignment.state_value(tp)
+    return state.position if state is not None and state.has_valid_position else None

@@ -41,6 +41,7 @@ class Publisher:
         self._producer: Any = None
         self._broken = False
         self._unkeyed = 0
+        self._one_at_a_time = asyncio.Lock()
 
     async def start(self) -> None:
         """Connect; raises a KafkaError where that fails, and may be called again then."""
@@ -73,6 +74,10 @@ class Publisher:
         A dead letter that is too large for its topic goes without its body. Raises PublishError for any other refusal;
         then all of it has to be published again.
         """
+        async with self._one_at_a_time:
+            await self._publish(messages)
+
+    async def _publish(self, messages: Sequence[Message]) -> None:
         if self._broken:
             await self._restart()
         self._broken = True  # until all is confirmed: whatever ends this early leaves a hole in the producer's sequence

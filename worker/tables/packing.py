@@ -77,6 +77,11 @@ def unpack_record(packed: bytes) -> MatchRecord:
     return replace(_decode_record(record), position=int(position))
 
 
+def record_instant_ms(packed: bytes) -> int:
+    """Return when a stored record's match ended, in UTC ms."""
+    return int(packed.split(b" ", 3)[2])
+
+
 def pack_parked(parked: Parked) -> bytes:
     """Return `version analyzed_at_ms MessagePack`, with the newest instant among them and each delivery's bytes."""
     newest = max(analysis.analyzed_at_ms for analysis in parked.analyses)
@@ -87,6 +92,11 @@ def unpack_parked(packed: bytes) -> Parked:
     """Read packed analyses."""
     version, _, analyses = packed.split(b" ", 2)
     return Parked(version.decode(), _decode_analyses(analyses))
+
+
+def parked_instant_ms(packed: bytes) -> int:
+    """Return the newest instant of packed analyses, in UTC ms."""
+    return int(packed.split(b" ", 2)[1])
 
 
 def pack_fact(fact: Prize | Link) -> bytes:

@@ -12,7 +12,7 @@ from worker.ratings.delivery import Source
 from worker.ratings.outcome import Outcome
 from worker.ratings.wire import complete
 from worker.tables.connect import RedisClient
-from worker.tables.errors import LostWritesError
+from worker.tables.errors import HoleError, LostWritesError
 from worker.tables.packing import (
     ABSENT,
     names_of,
@@ -21,8 +21,10 @@ from worker.tables.packing import (
     pack_parked,
     pack_record,
     pack_row,
+    parked_instant_ms,
     parked_version,
     prize_field,
+    record_instant_ms,
     record_version,
     row_version,
     unpack_link,
@@ -33,6 +35,7 @@ from worker.tables.packing import (
     unpack_row,
 )
 from worker.tables.tables import (
+    SETTLED,
     Around,
     Cause,
     Commit,
@@ -62,10 +65,14 @@ class Call(NamedTuple):
 
 
 class RedisTables:
-    """`PoolTables` over one Redis, Sentinel group or cluster. `run` names this process's life in the outbox."""
+    """`PoolTables` over one Redis, Sentinel group or cluster. `run` names this process's life in the outbox.
 
-    def __init__(self, client: RedisClient, namespace: str, pool: str, run: str) -> None:
+    Records of matches are kept for `records_kept_ms` behind the horizon.
+    """
+
+    def __init__(self, client: RedisClient, namespace: str, pool: str, run: str, records_kept_ms: int = 0) -> None:
         self.pool = pool
+        self._records_kept_ms = records_kept_ms
         self._client: Any = client
         self._base = f"{namespace}:{{{pool}}}:"
         self._run = run
@@ -109,6 +116,7 @@ class RedisTables:
 
     def _loaded(self, wanted: Wanted, answer: Any) -> Loaded:
         rows, records, parked, outbox, applied, horizon, position, counts, prizes, linked = answer
+        horizon_ms = int(horizon)
         found = {name: unpack_row(row) for name, row in zip(wanted.players, rows, strict=True) if row}
         links = {}
         for name, packed, account_row in zip(linked[::3], linked[1::3], linked[2::3], strict=True):
@@ -117,12 +125,20 @@ class RedisTables:
                 found[link.account_id] = unpack_row(account_row)
         return Loaded(
             found,
-            {name: unpack_record(record) for name, record in zip(wanted.match_ids, records, strict=True) if record},
-            {name: unpack_parked(value) for name, value in zip(wanted.match_ids, parked, strict=False) if value},
+            {
+                name: unpack_record(record)
+                for name, record in zip(wanted.match_ids, records, strict=True)
+                if record and record_instant_ms(record) >= horizon_ms - self._records_kept_ms
+            },
+            {
+                name: unpack_parked(value)
+                for name, value in zip(wanted.match_ids, parked, strict=False)
+                if value and parked_instant_ms(value) >= horizon_ms
+            },
             dict(zip(wanted.games, counts, strict=True)),
             stored(outbox),
             {name: int(value) for name, value in zip(wanted.partitions, applied, strict=True) if value is not None},
-            int(horizon),
+            horizon_ms,
             int(position),
             {key: unpack_prize(value) for key, value in zip(wanted.prizes, prizes, strict=True) if value},
             links,
@@ -152,11 +168,21 @@ class RedisTables:
     def prepare(self, causes: Sequence[Cause]) -> Commit:
         """See `PoolTables.prepare`."""
         keys = self._keys(
-            "players", "matches", "parked", "outbox", "heads", "leaderboard", "position", "horizon", "prizes", "aliases"
+            "players",
+            "matches",
+            "parked",
+            "outbox",
+            "heads",
+            "leaderboard",
+            "position",
+            "horizon",
+            "prizes",
+            "aliases",
+            "applied",
         )
-        blobs = _Blobs(first_place=3)
+        blobs = _Blobs(first_place=4)
         packed = [self._pack(cause, keys, blobs) for cause in causes]
-        return Commit(causes, Call("commit", keys, [self._run, encode(packed), *blobs.parts]))
+        return Commit(causes, Call("commit", keys, [self._run, self._records_kept_ms, encode(packed), *blobs.parts]))
 
     def _pack(self, cause: Cause, keys: list[str], blobs: "_Blobs") -> tuple[object, ...]:
         """Return the cause as commit.lua describes it; adds its windows to `keys` and its bytes to `blobs`."""
@@ -194,10 +220,10 @@ class RedisTables:
         for source in sources:
             arguments += [str(source), f"{source.topic}/{source.partition}", source.offset]
         for marker in markers:
-            arguments += [_field(marker.partition), marker.believed, marker.applied, marker.timestamp_ms]
-        lost = await self._call("settle", self._keys("outbox", "heads", "applied", "timestamps"), arguments)
-        if lost:
-            raise LostWritesError(_lost(self.pool, [part.decode() for part in lost]))
+            arguments += [_field(marker.partition), marker.believed, marker.applied, marker.timestamp_ms, marker.begin]
+        refused = await self._call("settle", self._keys("outbox", "heads", "applied", "timestamps"), arguments)
+        if refused:
+            raise _refusal(self.pool, *(part.decode() for part in refused))
 
     async def begin(self, markers: Sequence[Marker]) -> None:
         """See `PoolTables.begin`."""
@@ -222,7 +248,8 @@ class RedisTables:
         stage, at = cursor % 3, cursor // 3
         if stage < 2:
             verb_keys = self._keys("matches" if stage == 0 else "parked", "horizon")
-            text, removed = await self._call("prune", verb_keys, [at, 2 if stage == 0 else 1])
+            arguments = [at, 2, self._records_kept_ms] if stage == 0 else [at, 1, 0]
+            text, removed = await self._call("prune", verb_keys, arguments)
             following = int(text)
             cursor = 3 * following + stage if following else stage + 1
             return Pruned(cursor, removed if stage == 0 else 0, removed if stage == 1 else 0, 0)
@@ -252,6 +279,10 @@ class RedisTables:
             return Around(None, unpack_row(row) if row else None, Page(players, []))
         place, first, ids, rows = shown
         return Around(place + 1, unpack_row(row), Page(players, _places(first + 1, ids, rows)))
+
+    async def unsettled(self) -> list[Source]:
+        """See `PoolTables.unsettled`."""
+        return [_source(field) for field in await self._client.hkeys(f"{self._base}heads")]
 
     async def outbox_size(self) -> int:
         """See `PoolTables.outbox_size`."""
@@ -302,7 +333,13 @@ def _pack_facts(outcome: Outcome, blobs: _Blobs) -> tuple[object, object]:
 
 def _committed(answer: Any) -> Committed:
     positions, rests_on = answer
-    return Committed([int(text) if text else None for text in positions], stored(rests_on))
+    return Committed([_position(text) for text in positions], stored(rests_on))
+
+
+def _position(text: bytes) -> int | None:
+    if text == b"-":
+        return SETTLED
+    return int(text) if text else None
 
 
 def stored(flat: Sequence[bytes]) -> list[Stored]:
@@ -310,10 +347,14 @@ def stored(flat: Sequence[bytes]) -> list[Stored]:
     stored = []
     for source, head, packed in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
         position = int(head.split(b" ", 1)[0])
-        topic, partition, offset = source.decode().split("/")
         answers = [complete(message, position) for message in unpack_messages(packed)]
-        stored.append(Stored(Source(topic, int(partition), int(offset)), position, answers))
+        stored.append(Stored(_source(source), position, answers))
     return sorted(stored, key=lambda entry: entry.position)
+
+
+def _source(field: bytes) -> Source:
+    topic, partition, offset = field.decode().split("/")
+    return Source(topic, int(partition), int(offset))
 
 
 def _places(first: int, ids: Sequence[bytes], rows: Sequence[bytes]) -> list[Standings]:
@@ -321,7 +362,11 @@ def _places(first: int, ids: Sequence[bytes], rows: Sequence[bytes]) -> list[Sta
     return [Standings(rank, player_id.decode(), unpack_row(row)) for rank, (player_id, row) in enumerate(found, first)]
 
 
-def _lost(pool: str, found: list[str]) -> str:
-    if found[0] == "behind":
-        return f"pool {pool}, {found[1]}: Redis says offset {found[2]} is next, but it had confirmed {found[3]}"
-    return f"pool {pool}, {found[1]}: what was committed for offset {found[2]} is gone from Redis"
+def _refusal(pool: str, why: str, partition: str, offset: str, other: str = "") -> LostWritesError | HoleError:
+    """Return the error for what settle.lua answers."""
+    where = f"pool {pool}, {partition}:"
+    if why == "behind":
+        return LostWritesError(f"{where} Redis says offset {offset} is next, but it had confirmed {other}")
+    if why == "gone":
+        return LostWritesError(f"{where} what was committed for offset {offset} is gone from Redis")
+    return HoleError(f"{where} offset {offset} is next, but what was to be settled begins at {other}")

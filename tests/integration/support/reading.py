@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
@@ -114,13 +114,12 @@ async def until_answered(
     site: Site,
     *,
     within_s: float = 90,
-    ends_at: dict[TopicPartition, int] | None = None,
-    while_alive: Sequence[Callable[[], bool]] = (),
+    of_pools: Sequence[str] = (),
 ) -> None:
-    """Wait until every pool's markers have reached the end of every input partition and no outbox entry is left."""
-    wanted = {Partition(*place): end for place, end in (ends_at or await ends(site, *INPUTS)).items()}
+    """Wait until all pools' (or these) markers have reached the end of every input and no outbox entry is left."""
+    wanted = {Partition(*place): end for place, end in (await ends(site, *INPUTS)).items()}
     deadline = time.monotonic() + within_s
-    async with tables(site) as all_tables:
+    async with tables(site, *of_pools) as all_tables:
         while True:
             behind = []
             for name, table in all_tables.items():
