@@ -24,7 +24,7 @@ _LENGTH_COUNTS_FROM: Final = 12
 _ATTRIBUTES_AT: Final = 21
 _COUNT_AT: Final = 57
 _HEAD_BYTES: Final = 61
-_INT64: Final = range(-(2**63), 2**63)
+_CREATE_TIME: Final = 0
 
 _DECOMPRESS: Final[dict[int, tuple[str, Callable[[bytes], bytes]]]] = {
     1: ("gzip", gzip_decode),
@@ -153,9 +153,9 @@ class _Head(NamedTuple):
         return self.records == self.next - self.base
 
     def stand_in(self, offset: int, why: str, timestamp: int | None = None) -> StandIn:
-        is_appended = self.timestamp_type == 1
-        known = self.max_timestamp if timestamp is None or is_appended or timestamp not in _INT64 else timestamp
-        return StandIn(offset, known, self.timestamp_type, Unreadable(why))
+        if timestamp is None or self.timestamp_type != _CREATE_TIME:
+            timestamp = self.max_timestamp
+        return StandIn(offset, timestamp, self.timestamp_type, Unreadable(why))
 
 
 def _one_by_one(head: _Head, raw: bytes) -> Iterator[Any]:
@@ -227,7 +227,11 @@ def _standing(head: _Head, framed: bytes) -> tuple[int, int]:
     _, at = decode_varint(padded, at)  # attributes, of which none is in use
     timestamp_delta, at = decode_varint(padded, at)
     offset_delta, _ = decode_varint(padded, at)
-    return head.base + offset_delta, head.first_timestamp + timestamp_delta
+    return head.base + offset_delta, _as_int64(head.first_timestamp + timestamp_delta)
+
+
+def _as_int64(number: int) -> int:
+    return (number + 2**63) % 2**64 - 2**63
 
 
 def _alone(raw: bytes) -> bytes:
