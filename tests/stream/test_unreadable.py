@@ -1,5 +1,6 @@
 """Whatever stands in a fetched batch, each of its offsets is delivered once, and only what cannot be read stands in."""
 
+import re
 from typing import Any
 
 import pytest
@@ -150,6 +151,15 @@ def test_the_time_at_which_the_log_took_a_record_goes_before_its_own():
 def test_any_timestamp_is_read(first_ms):
     records = read(batch_of(GOOD, NOT_UTF_8, first_ms=first_ms, newest_ms=first_ms).sealed())
     assert [record.timestamp for record in records] == [first_ms] * 2
+
+
+@pytest.mark.parametrize("codec", sorted(set(CODECS) - {"none"}))
+def test_a_record_that_decompresses_to_more_than_anybody_can_pass_on_is_not_read(codec):
+    large = bytes(16 * 1024 * 1024)
+    odd = [Raw(large), Raw(b"", large), Raw(b"", b"", [(b"h", large)])]
+    records = read(batch_of(GOOD, *odd, Raw(large[1000:]), codec=codec).sealed())
+    assert unreadable(records) == [1, 2, 3]
+    assert re.fullmatch(r"The record must have at most 16777216 bytes, but has \d+, decompressed\.", why(records[1]))
 
 
 class TestADamagedBatch:

@@ -25,6 +25,8 @@ _ATTRIBUTES_AT: Final = 21
 _COUNT_AT: Final = 57
 _HEAD_BYTES: Final = 61
 _CREATE_TIME: Final = 0
+_LARGEST_BYTES: Final = 16 * 1024 * 1024
+"""Of a record, decompressed: more than its topic takes, less than would stop a client of Redis or Kafka."""
 
 _DECOMPRESS: Final[dict[int, tuple[str, Callable[[bytes], bytes]]]] = {
     1: ("gzip", gzip_decode),
@@ -119,7 +121,8 @@ class _Batch:
         except Exception:  # whatever a codec or the parser makes of bytes that it does not understand
             return _one_by_one(_Head.of(self._library, self._raw), bytes(self._raw))
         offsets = [record.offset for record in records]
-        if all(map(lt, [self.base_offset - 1, *offsets], [*offsets, self.next_offset])):
+        are_in_order = all(map(lt, [self.base_offset - 1, *offsets], [*offsets, self.next_offset]))
+        if are_in_order and not (self._library.compression_type and any(map(_is_too_large, records))):
             return iter(records)
         return _one_by_one(_Head.of(self._library, self._raw), bytes(self._raw))
 
@@ -211,6 +214,9 @@ def _record(head: _Head, raw: bytes, framed: bytes, expected: int) -> Any:
         return head.stand_in(expected, f"{_FORMAT}{error}.")
     if offset != expected and (head.is_whole or not expected <= offset < head.next):
         return head.stand_in(expected, f"{_FORMAT}it claims offset {offset}, but stands at {expected}.", timestamp)
+    if len(framed) > _LARGEST_BYTES:
+        why = f"The record must have at most {_LARGEST_BYTES} bytes, but has {len(framed)}, decompressed."
+        return head.stand_in(offset, why, timestamp)
     try:
         [record] = DefaultRecordBatch(_alone(raw) + framed)
     except MemoryError:
@@ -218,6 +224,11 @@ def _record(head: _Head, raw: bytes, framed: bytes, expected: int) -> Any:
     except Exception as error:
         return head.stand_in(offset, _why(error), timestamp)
     return record
+
+
+def _is_too_large(record: Any) -> bool:
+    named = sum(len(name) + len(value or b"") for name, value in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + named > _LARGEST_BYTES
 
 
 def _standing(head: _Head, framed: bytes) -> tuple[int, int]:
