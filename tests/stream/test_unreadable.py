@@ -153,6 +153,11 @@ def test_any_timestamp_is_read(first_ms):
     assert [record.timestamp for record in records] == [first_ms] * 2
 
 
+def test_a_timestamp_beyond_64_bits_is_what_kafka_makes_of_it():
+    [record] = read(batch_of(NOT_UTF_8._replace(delta_ms=5), first_ms=2**63 - 1).sealed())
+    assert record.timestamp == -(2**63) + 4
+
+
 @pytest.mark.parametrize("codec", sorted(set(CODECS) - {"none"}))
 def test_a_record_that_decompresses_to_more_than_anybody_can_pass_on_is_not_read(codec):
     large = bytes(16 * 1024 * 1024)
