@@ -38,7 +38,7 @@ class Desk:
         source = Source(topic_of(event), 0, next(self.offsets))
         written = instant_of(event) + SECOND if timestamp_ms is None else timestamp_ms
         value = orjson.dumps({"id": getattr(event, "match_id", topic_of(event))})
-        return Delivery(source, written, b"k", value, [("h", b"v")])
+        return Delivery(source, written, b"k", value, [("h", b"v"), ("h", None), ("", b"\x00\xff")])
 
     async def decide(self, *events: Event) -> list[Cause]:
         """Load and decide, so that a test can let something happen before the commit."""

@@ -18,6 +18,8 @@ from worker.stream.kafka import kafka_client_options
 log = structlog.get_logger()
 
 BATCH_BYTES = 512 * 1024
+CACHED_KEY_BYTES = 1024
+"""Keys of events are shorter; those of dead letters are as they came, and may be of a mebibyte each."""
 REQUEST_TIMEOUT_MS = 30_000
 STOP_S = 5.0
 
@@ -110,7 +112,7 @@ class Publisher:
 
     def _hash(self, key: bytes | None) -> int:
         if key is not None:
-            return _murmur2(key)
+            return _murmur2(key) if len(key) <= CACHED_KEY_BYTES else _murmur2.__wrapped__(key)
         self._unkeyed += 1
         return self._unkeyed
 

@@ -10,6 +10,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from worker.settings import Settings, SettingsError
 from worker.stream.kafka import kafka_client_options
 from worker.stream.topic_admin import KafkaAwayError, topic_admin
+from worker.stream.unreadable import stand_in_for_unreadable
 
 _PARTITION_BYTES: Final = 2 * 1024 * 1024
 """Most that is fetched of a partition at once."""
@@ -71,6 +72,7 @@ async def open_topics(settings: Settings, names: Sequence[str]) -> AsyncIterator
     Raises SettingsError where one is missing, and KafkaAwayError where no broker answers.
     """
     partitions = await _partitions(settings, names)
+    stand_in_for_unreadable()
     consumer = AIOKafkaConsumer(
         **kafka_client_options(settings),
         enable_auto_commit=False,

@@ -10,6 +10,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from worker.cli.demo.audit import PlayerKey
 from worker.cli.demo.tally import NO_POOL, Answers, Letter, count_answers, pool_named
+from worker.ratings.wire import DLT_HEADERS
 from worker.rules.pools import Pool
 from worker.rules.ruleset import Rating
 from worker.settings import Settings
@@ -96,7 +97,7 @@ async def _read(settings: Settings, topics: Sequence[str]) -> dict[str, list[Any
 
 
 def _letter(record: Any, pools: Collection[str]) -> Letter:
-    headers = {name: value.decode() for name, value in record.headers if name.startswith("dlt-")}
+    headers = {name: value.decode() for name, value in record.headers if name in DLT_HEADERS and value}
     pool = pool_named(record.value, NO_POOL)
     return Letter(
         headers["dlt-reason"],
