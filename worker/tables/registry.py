@@ -6,7 +6,7 @@ from typing import Any
 from worker.tables.connect import RedisClient
 from worker.tables.errors import FormatError
 
-FORMAT = "2"
+FORMAT = "3"
 """Version of how the tables are laid out; a program that finds another one must not touch them."""
 
 
