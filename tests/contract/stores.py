@@ -80,15 +80,14 @@ class Desk:
         return await self.tables.load(wanted(self.pool, events)._replace(**more))
 
     async def prune(self) -> Pruned:
-        """Prune until the cursor is back at 0; return the sums."""
-        cursor, sums = 0, (0, 0, 0)
+        """Prune until there is no more to remove; return the sums."""
+        sums = (0, 0, 0)
         for _ in range(10_000):
-            step = await self.tables.prune(cursor, WINDOW_MS)
+            step = await self.tables.prune(WINDOW_MS)
             sums = tuple(one + other for one, other in zip(sums, step[1:], strict=True))
-            cursor = step.cursor
-            if cursor == 0:
-                return Pruned(0, *sums)
-        raise AssertionError("the cursor never came back to 0")
+            if not step.more:
+                return Pruned(False, *sums)
+        raise AssertionError("there was always more")
 
 
 WINDOW_MS = 168 * 3_600_000

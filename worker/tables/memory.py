@@ -271,8 +271,8 @@ class MemoryTables:
         self._store.horizon_ms = max(self._store.horizon_ms, horizon_ms)
         return self._store.horizon_ms
 
-    async def prune(self, cursor: int, window_ms: int) -> Pruned:  # noqa: ARG002 all of it is one step here
-        """See `PoolTables.prune`."""
+    async def prune(self, window_ms: int) -> Pruned:
+        """See `PoolTables.prune`; all of it is one step here, and walks everything."""
         store = self._store
         old_matches = [name for name in store.matches if self._record(name) is None]
         old_parked = [name for name in store.parked if self._parked(name) is None]
@@ -285,7 +285,7 @@ class MemoryTables:
             first_kept = bisect_left(games, (store.horizon_ms - window_ms, b""))
             del games[:first_kept]
             entries += first_kept
-        return Pruned(0, len(old_matches), len(old_parked), entries)
+        return Pruned(False, len(old_matches), len(old_parked), entries)
 
     async def leaderboard(self, first: int, limit: int) -> Page:
         """See `PoolTables.leaderboard`."""

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from typing import Any, NamedTuple
+from itertools import takewhile
+from typing import Any, Final, NamedTuple
 
 from msgspec.msgpack import encode
 from redis.asyncio.cluster import RedisCluster
@@ -15,6 +16,7 @@ from worker.tables.connect import RedisClient
 from worker.tables.errors import HoleError, LostWritesError
 from worker.tables.packing import (
     ABSENT,
+    due_hour,
     names_of,
     pack_fact,
     pack_messages,
@@ -54,6 +56,8 @@ from worker.tables.tables import (
 Argument = str | bytes | int
 UNCHECKED = "*"
 NOT_SHOWN = "-"
+PRUNED_AT_ONCE: Final = 500
+"""Most of anything that one step of pruning looks at or removes, so that it never holds Redis up for long."""
 
 
 class Call(NamedTuple):
@@ -86,6 +90,9 @@ class RedisTables:
 
     def _window(self, player_id: str) -> str:
         return f"{self._base}window:{player_id}"
+
+    def _hour(self, hour: int | str) -> str:
+        return f"{self._base}due:{hour}"
 
     async def _call(self, verb: str, keys: Sequence[str], arguments: Sequence[Argument]) -> Any:
         return await self._scripts[verb](keys=keys, args=arguments)
@@ -168,24 +175,19 @@ class RedisTables:
     def prepare(self, causes: Sequence[Cause]) -> Commit:
         """See `PoolTables.prepare`."""
         keys = self._keys(
-            "players",
-            "matches",
-            "parked",
-            "outbox",
-            "heads",
-            "leaderboard",
-            "position",
-            "horizon",
-            "prizes",
-            "aliases",
-            "applied",
+            *("players", "matches", "parked", "outbox", "heads", "leaderboard", "position", "horizon"),
+            *("prizes", "aliases", "applied", "due"),
         )
         blobs = _Blobs(first_place=4)
-        packed = [self._pack(cause, keys, blobs) for cause in causes]
+        hours: dict[int, int] = {}
+        packed = [self._pack(cause, keys, blobs, hours) for cause in causes]
         return Commit(causes, Call("commit", keys, [self._run, self._records_kept_ms, encode(packed), *blobs.parts]))
 
-    def _pack(self, cause: Cause, keys: list[str], blobs: "_Blobs") -> tuple[object, ...]:
-        """Return the cause as commit.lua describes it; adds its windows to `keys` and its bytes to `blobs`."""
+    def _pack(self, cause: Cause, keys: list[str], blobs: "_Blobs", hours: dict[int, int]) -> tuple[object, ...]:
+        """Return the cause as commit.lua describes it; adds its bytes to `blobs`, and to `keys` its windows and hour.
+
+        `hours` has the places of the hours among the keys.
+        """
         outcome = cause.outcome
         windows = []
         for entry in outcome.windows:
@@ -212,7 +214,17 @@ class RedisTables:
             blobs.add(pack_messages(cause.messages)) if cause.messages else 0,
             *_pack_facts(outcome, blobs),
             outcome.unlinked,
+            *self._due(outcome, keys, hours),
         )
+
+    def _due(self, outcome: Outcome, keys: list[str], hours: dict[int, int]) -> tuple[int, int]:
+        hour = due_hour(outcome, self._records_kept_ms)
+        if hour is None:
+            return 0, 0
+        if hour not in hours:
+            keys.append(self._hour(hour))
+            hours[hour] = len(keys)
+        return hours[hour], hour
 
     async def settle(self, sources: Sequence[Source], markers: Sequence[Marker]) -> None:
         """See `PoolTables.settle`."""
@@ -243,25 +255,19 @@ class RedisTables:
         """See `PoolTables.raise_horizon`."""
         return int(await self._call("raise", self._keys("horizon"), [horizon_ms]))
 
-    async def prune(self, cursor: int, window_ms: int) -> Pruned:
-        """See `PoolTables.prune`. The cursor runs over records, then parked analyses, then players' windows."""
-        stage, at = cursor % 3, cursor // 3
-        if stage < 2:
-            verb_keys = self._keys("matches" if stage == 0 else "parked", "horizon")
-            arguments = [at, 2, self._records_kept_ms] if stage == 0 else [at, 1, 0]
-            text, removed = await self._call("prune", verb_keys, arguments)
-            following = int(text)
-            cursor = 3 * following + stage if following else stage + 1
-            return Pruned(cursor, removed if stage == 0 else 0, removed if stage == 1 else 0, 0)
-        if not window_ms:
-            return Pruned(0, 0, 0, 0)
-        following, players = await self._client.hscan(f"{self._base}players", at, count=500)
-        oldest = int(await self._client.get(f"{self._base}horizon") or 0) - window_ms
-        pipeline = self._client.pipeline(transaction=False)
-        for player_id in players:
-            pipeline.zremrangebyscore(self._window(player_id.decode()), "-inf", f"({oldest}")
-        removed = sum(await pipeline.execute())
-        return Pruned(3 * int(following) + 2 if following else 0, 0, 0, removed)
+    async def prune(self, window_ms: int) -> Pruned:
+        """See `PoolTables.prune`. An hour that the horizon has entered is opened first."""
+        horizon = int(await self._client.get(f"{self._base}horizon") or 0)
+        due = await self._client.zrangebyscore(f"{self._base}due", "-inf", f"({horizon}", start=0, num=PRUNED_AT_ONCE)
+        if not due:
+            return Pruned(False, 0, 0, 0)
+        hour = due[0][1:].decode() if due[0].startswith(b"h") else ""
+        entries = list(takewhile(lambda entry: not entry.startswith(b"h"), due))
+        windows = [self._window(entry[1:].decode()) for entry in entries if entry.startswith(b"w")]
+        keys = [*self._keys("horizon", "due", "matches", "parked"), self._hour(hour), *windows]
+        return Pruned(
+            True, *await self._call("prune", keys, [window_ms, self._records_kept_ms, hour, PRUNED_AT_ONCE, *entries])
+        )
 
     async def leaderboard(self, first: int, limit: int) -> Page:
         """See `PoolTables.leaderboard`."""

@@ -7,7 +7,7 @@ from worker.tables.connect import RedisClient
 from worker.tables.errors import FormatError
 from worker.tables.tables import Partition
 
-FORMAT = "2"
+FORMAT = "3"
 """Version of how the tables are laid out; a program that finds another one must not touch them."""
 
 

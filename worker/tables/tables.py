@@ -182,8 +182,11 @@ class PoolTables(Protocol):
     async def raise_horizon(self, horizon_ms: int) -> int:
         """Move the horizon forward to `horizon_ms` unless it is there already, and return where it stands."""
 
-    async def prune(self, cursor: int, window_ms: int) -> "Pruned":
-        """Remove a part of what is older than the horizon; begin and end with cursor 0."""
+    async def prune(self, window_ms: int) -> "Pruned":
+        """Remove a part of what is from before the horizon, and of the window entries from `window_ms` before that.
+
+        Ask again while there is `more`. Takes as long as what it removes, however much there is.
+        """
 
     async def leaderboard(self, first: int, limit: int) -> Page:
         """Return `limit` places from place `first` (from 1) on, or as many as there are, all of one instant.
@@ -208,9 +211,9 @@ class PoolTables(Protocol):
 
 
 class Pruned(NamedTuple):
-    """What one step of pruning removed, and the cursor of the next (0: all has been seen)."""
+    """What one step of pruning removed, and whether there may be more to remove."""
 
-    cursor: int
+    more: bool
     matches: int
     parked: int
     window_entries: int
