@@ -22,7 +22,8 @@ from tests.contract.support import (
     settings,
     until,
 )
-from worker.stream.app import INPUTS, PartitionBatch, create_app
+from worker.stream.app import PartitionBatch, create_app
+from worker.stream.inputs import INPUTS
 
 PARTITIONS = 8
 

@@ -13,7 +13,7 @@ from aiokafka.partitioner import murmur2
 
 from worker.cli.simulation.scenario import Published
 from worker.settings import Settings
-from worker.stream.app import INPUTS
+from worker.stream.inputs import INPUTS
 from worker.stream.kafka import kafka_client_options
 
 _CHUNK = 4000
