@@ -10,7 +10,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPa
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 
 from worker.settings import Settings
-from worker.stream.app import INPUTS, PartitionBatch, WorkerApp, create_app
+from worker.stream.app import PartitionBatch, WorkerApp, create_app
+from worker.stream.inputs import INPUTS
 
 
 def settings(bootstrap: str, prefix: str, *, batch_max: int = 1000, web_port: int = 0) -> Settings:

@@ -22,8 +22,9 @@ from tests.contract.support import (
     settings,
     until,
 )
-from worker.stream.app import INPUTS, PartitionBatch, create_app
+from worker.stream.app import PartitionBatch, create_app
 from worker.stream.decode import Decoder
+from worker.stream.inputs import INPUTS
 from worker.stream.intake import Intake
 from worker.tables.tables import Partition
 

@@ -16,10 +16,9 @@ from mode import ServiceT
 
 from worker.settings import Settings
 from worker.stream.ending import Exit, is_expected
+from worker.stream.inputs import INPUTS
 from worker.stream.kafka import kafka_client_options
 from worker.stream.transport import BatchConsumer, BatchMessage, BatchTransport, HandThrough
-
-INPUTS = ("match-finished", "match-analyzed", "tournament-prize-awarded", "identity-linked")
 
 _log = structlog.get_logger(__name__)
 

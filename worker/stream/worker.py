@@ -15,11 +15,12 @@ from aiokafka import TopicPartition
 
 from worker.rules.pools import Pool
 from worker.settings import Settings
-from worker.stream.app import INPUTS, WorkerApp, create_app
+from worker.stream.app import WorkerApp, create_app
 from worker.stream.decode import Decoder
 from worker.stream.ending import Exit
 from worker.stream.fit import check_assignment
 from worker.stream.health import Health
+from worker.stream.inputs import INPUTS
 from worker.stream.intake import Intake
 from worker.stream.lane import Lane
 from worker.stream.metrics import Metrics

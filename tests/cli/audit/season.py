@@ -16,9 +16,9 @@ from worker.ratings.events import Event, IdentityLinked, MatchAnalyzed, Tourname
 from worker.ratings.instants import format_instant
 from worker.rules.match import MatchFinished, Player
 from worker.rules.pools import Pool
-from worker.stream.app import INPUTS
 from worker.stream.apply import Progress, Target, apply
 from worker.stream.decode import Decoder
+from worker.stream.inputs import INPUTS
 from worker.tables.memory import MemoryStore, MemoryTables
 
 PARTITIONS = 3

@@ -10,7 +10,7 @@ from worker.cli.audit.run import Audit
 from worker.cli.audit.show import Bars
 from worker.cli.audit.topics import Topics
 from worker.ratings.delivery import Header
-from worker.stream.app import INPUTS
+from worker.stream.inputs import INPUTS
 from worker.tables.pieces import Pieces
 
 CHANGED: Final = "rating-changed"

@@ -14,7 +14,7 @@ from worker.ratings.wire import DLT_HEADERS
 from worker.rules.pools import Pool
 from worker.rules.ruleset import Rating
 from worker.settings import Settings
-from worker.stream.app import INPUTS
+from worker.stream.inputs import INPUTS
 from worker.stream.kafka import kafka_client_options
 from worker.stream.opening import open_tables
 from worker.tables.connect import connect
