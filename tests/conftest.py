@@ -9,11 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.servers.embedded import Embedded, start_embedded
 from tests.servers.kafka import kafka_available, start_kafka
 from tests.servers.redis import redis_available, start_redis
 from tests.servers.redis_cluster import RedisCluster, start_cluster
+
+# No example is too slow: how long one takes says more about the machine than about the code.
+settings.register_profile(
+    "untimed", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("untimed")
 
 _CHOICE = os.environ.get("RATINGS_TEST_REAL", "")
 _REAL_KAFKA = _CHOICE != "0" and kafka_available()

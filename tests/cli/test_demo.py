@@ -15,7 +15,7 @@ from redis import Redis
 from typer.testing import CliRunner, Result
 
 from tests.conftest import SharedKafka, SharedRedis
-from tests.servers.process import wait_until
+from tests.servers.process import PATIENCE_S, wait_until
 from worker.cli.demo import command
 from worker.cli.main import app
 
@@ -113,7 +113,7 @@ def test_stopped_in_the_middle_it_takes_everything_down_with_it(directory: Path,
             wait_until(lambda: len(children(process.pid)) == 2, "server and worker to run")
             below = children(process.pid)
             process.send_signal(number)
-            output, _ = process.communicate(timeout=60)
+            output, _ = process.communicate(timeout=PATIENCE_S)
         finally:
             process.kill()
     assert process.returncode == 130, output

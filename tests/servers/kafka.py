@@ -80,7 +80,7 @@ class KafkaServer:
 
     def wait_ready(self) -> None:
         """Wait until the broker takes requests."""
-        self._process.wait_ready(lambda: _STARTED in self._process.output(), "Kafka", within_s=120)
+        self._process.wait_ready(lambda: _STARTED in self._process.output(), "Kafka")
 
 
 def start_kafka(directory: Path) -> KafkaServer:

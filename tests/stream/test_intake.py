@@ -4,6 +4,7 @@ import asyncio
 import json
 from types import SimpleNamespace
 
+from tests.servers.process import PATIENCE_S
 from tests.stream.decoding import AT_MS, GAME, MATCHES, POOLS
 from worker.ratings.instants import format_instant
 from worker.stream.app import PartitionBatch
@@ -114,7 +115,7 @@ def test_an_agent_is_held_back_while_enough_waits():
             await asyncio.sleep(0)
         was_held = not held.done()
         await waiting.next_batch(1)
-        await asyncio.wait_for(held, 10)
+        await asyncio.wait_for(held, PATIENCE_S)
         return was_held, offsets(await waiting.next_batch(10))
 
     assert asyncio.run(run()) == (True, [(0, 1), (0, 2)])
