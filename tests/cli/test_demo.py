@@ -99,6 +99,24 @@ def test_what_does_not_fit_ends_with_code_1_and_a_sentence(monkeypatch: pytest.M
     assert re.search(r" in blitzgammon: the last change says \d+, but Redis says \d+\.\n$", result.stderr)
 
 
+@pytest.mark.parametrize("named", [(), ("--kafka", "127.0.0.1:1"), ("--redis", "redis://127.0.0.1:1/0")])
+def test_without_the_embedded_server_it_says_how_to_get_it(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, named: tuple[str, ...]
+) -> None:
+    monkeypatch.setitem(sys.modules, "noida_db", None)
+    result = demo(*named)
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "pip install noida-db" in result.stderr
+    assert "--kafka and --redis" in result.stderr
+    assert not list(directory.iterdir())
+
+
+def test_where_both_servers_are_named_it_does_without_the_embedded_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "noida_db", None)
+    assert demo("--kafka", "127.0.0.1:1", "--redis", "redis://127.0.0.1:1/0").exit_code == 4
+
+
 def test_no_broker_at_the_address_ends_with_code_4(directory: Path) -> None:
     result = demo("--kafka", "127.0.0.1:1", "--redis", "redis://127.0.0.1:1/0")
     assert result.exit_code == 4
