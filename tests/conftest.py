@@ -5,6 +5,7 @@
 
 import os
 import secrets
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -49,6 +50,9 @@ class SharedRedis:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell has what it starts in the background ignore SIGINT, and every process that a test starts would inherit it.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name, (_, reason) in _MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {reason}")
     if _CHOICE == "1" and not (_REAL_KAFKA and _REAL_REDIS):
