@@ -15,6 +15,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from typer.testing import CliRunner, Result
 
+from tests.servers.process import PATIENCE_S
 from worker.cli.simulate import simulate
 from worker.cli.simulation import Published, Scenario, Shares
 from worker.cli.simulation import simulate as simulated
@@ -24,7 +25,6 @@ from worker.settings import Settings
 
 TOPICS = ("match-finished", "match-analyzed", "tournament-prize-awarded", "identity-linked")
 PARTITIONS = 3
-DEADLINE_S = 60
 START_MS = 1_790_208_000_000
 
 
@@ -54,7 +54,7 @@ async def read_back(bootstrap: str, prefix: str, count: int) -> list[Any]:
     try:
         consumer.assign([TopicPartition(prefix + topic, number) for topic in TOPICS for number in range(PARTITIONS)])
         records: list[Any] = []
-        async with asyncio.timeout(DEADLINE_S):
+        async with asyncio.timeout(PATIENCE_S):
             while len(records) < count:
                 for batch in (await consumer.getmany(timeout_ms=200)).values():
                     records += batch

@@ -5,8 +5,7 @@ from fractions import Fraction
 from math import floor
 from typing import Any
 
-import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.contract.ledger import Answer, Ledger, Sent, refused
@@ -231,7 +230,6 @@ class Analysing(TwoWorkers):
         super().teardown()
 
 
-@pytest.mark.timeout(240)
 def test_whatever_becomes_of_analyses_contributions_are_the_sums_of_what_was_emitted(redis_server):
     run_on(redis_server.url, Analysing, examples=80)
 
@@ -239,7 +237,7 @@ def test_whatever_becomes_of_analyses_contributions_are_the_sums_of_what_was_emi
 REVISIONS = st.lists(st.tuples(st.integers(1, 9), PRS, PRS), min_size=1, max_size=4, unique_by=lambda one: one[0])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40)
 @given(st.sampled_from([1, 5, 20]), st.sampled_from([None, ("ann", "bob"), ("bob", "ann")]), REVISIONS, st.data())
 def test_with_nothing_in_between_no_order_makes_a_difference(redis_server, length, earlier, revisions, data):
     match = finished("blitzgammon", "m-1", "ann", "bob", length=length)

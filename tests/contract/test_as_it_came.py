@@ -8,7 +8,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import NewTopic
 from aiokafka.consumer import fetcher
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import SharedKafka, SharedRedis
@@ -43,8 +43,6 @@ NOTHING = Progress(0, {})
 ANALYSES = Decoder(TOPIC, POOLS)
 NULLS = [(b"h", None), (b"h", b""), (b"dlt-reason", None), (b"dlt-body", None), (b"", b"\xff")]
 CODEC = st.sampled_from(sorted(CODECS))
-
-as_slow_as_it_is = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 class Worker:
@@ -135,7 +133,6 @@ def are_as_they_came(odd: Sequence[Odd], letters: Mapping[int, Any], topic: str,
         assert added == added_to(one, offset, topic)
 
 
-@as_slow_as_it_is
 @given(odd_records(), CODEC)
 @example([Odd(Raw(b"{", None, NULLS), -1)], "none")
 def test_through_tables_in_memory(odd: list[Odd], codec: str) -> None:
@@ -190,7 +187,7 @@ def test_through_redis_and_kafka(kafka: SharedKafka, redis_server: SharedRedis, 
     with asyncio.Runner() as runner:
         runner.run(broker.start())
 
-        @settings(as_slow_as_it_is, max_examples=40)
+        @settings(max_examples=40)
         @given(odd_records(SIZES), CODEC)
         @example([Odd(Raw(b"{", None, NULLS), -1)], "none")
         @example([Odd(Raw(bytes(size), b"k", NULLS), at) for at, size in enumerate(SIZES)], "zstd")

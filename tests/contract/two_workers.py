@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import orjson
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from jsonschema_rs import Draft202012Validator
@@ -238,10 +238,5 @@ def run_on(url: str, machine: type[TwoWorkers], examples: int, steps: int = 25) 
     """Run a machine against the Redis at `url`."""
     run_state_machine_as_test(
         type(f"{machine.__name__}Here", (machine,), {"url": url}),
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
+        settings=settings(max_examples=examples, stateful_step_count=steps),
     )

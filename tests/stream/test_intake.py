@@ -4,6 +4,7 @@ import asyncio
 import json
 from types import SimpleNamespace
 
+from tests.servers.process import PATIENCE_S
 from tests.stream.decoding import AT_MS, GAME, MATCHES, POOLS
 from worker.ratings.instants import format_instant
 from worker.stream.app import PartitionBatch
@@ -12,7 +13,6 @@ from worker.stream.intake import Intake
 from worker.tables.tables import Partition
 
 TOPIC = "match-finished"
-WITHIN_S = 60
 
 
 class Delivered:
@@ -125,7 +125,7 @@ def test_an_agent_is_held_back_while_enough_waits():
             await asyncio.sleep(0)
         was_held = not held.done()
         await waiting.next_batch(1)
-        await asyncio.wait_for(held, WITHIN_S)
+        await asyncio.wait_for(held, PATIENCE_S)
         return was_held, offsets(await waiting.next_batch(10))
 
     assert asyncio.run(run()) == (True, [(0, 1), (0, 2)])
@@ -152,7 +152,7 @@ def test_what_waits_for_room_while_its_partition_is_given_away_is_discarded_and_
         await asyncio.sleep(0)
         dropped.current = held.current = False
         await waiting.drop([Partition(TOPIC, 0)])
-        await asyncio.wait_for(putting, WITHIN_S)
+        await asyncio.wait_for(putting, PATIENCE_S)
         again = Delivered(0, record(0, 0, 0))
         await waiting.put(again.batch)
         return held.discarded, held.acknowledged, offsets(await waiting.next_batch(10))
