@@ -11,7 +11,7 @@ from worker.cli.words import shown_id
 from worker.rules.pools import Pool
 from worker.settings import Settings, load_settings
 from worker.stream.opening import load_pools, open_tables
-from worker.tables.connect import connect
+from worker.stream.redis import open_redis
 from worker.tables.registry import Registry
 from worker.tables.tables import PoolTables
 
@@ -31,12 +31,9 @@ async def open_pool(name: str) -> AsyncIterator[OpenPool]:
     settings = load_settings()
     pools = load_pools(settings)
     pool = pool_named(name, pools)
-    client = connect(settings.redis_url.get_secret_value(), password=settings.redis_secret)
-    try:
+    async with open_redis(settings) as client:
         await Registry(client, settings.redis_namespace).pools()  # refuses tables of another format
         yield OpenPool(pool, open_tables(client, settings, pools)[name], pools, settings)
-    finally:
-        await client.aclose()
 
 
 def pool_named(name: str, pools: Mapping[str, Pool]) -> Pool:
