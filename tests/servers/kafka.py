@@ -14,6 +14,7 @@ _POM = _ROOT / "deploy/kafka/dev/pom.xml"
 _CACHE = _ROOT / ".cache/kafka"
 _INSTEAD = "set RATINGS_TEST_REAL=0 to test on the embedded broker"
 _STARTED = "Kafka Server started"
+# A topic is made of whatever a client asks for, as Kafka does by default: ours must ask so that none is.
 _PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
@@ -23,7 +24,7 @@ advertised.listeners=PLAINTEXT://127.0.0.1:{port}
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
 log.dirs={log_dir}
-auto.create.topics.enable={auto_create}
+auto.create.topics.enable=true
 broker.session.timeout.ms=6000
 broker.heartbeat.interval.ms=500
 group.initial.rebalance.delay.ms=0
@@ -83,23 +84,14 @@ class KafkaServer:
         self._process.wait_ready(lambda: _STARTED in self._process.output(), "Kafka", within_s=120)
 
 
-def start_kafka(directory: Path, *, auto_create: bool = False) -> KafkaServer:
-    """Format a log directory in `directory` and start a broker on free ports of 127.0.0.1.
-
-    With `auto_create` it makes a topic of whatever a client asks for, as Kafka does by default.
-    """
+def start_kafka(directory: Path) -> KafkaServer:
+    """Format a log directory in `directory` and start a broker on free ports of 127.0.0.1."""
     libs = _jars()
     directory.mkdir(parents=True, exist_ok=True)
     port, controller_port = free_ports(2)
     properties = directory / "server.properties"
     properties.write_text(
-        _PROPERTIES.format(
-            port=port,
-            controller_port=controller_port,
-            log_dir=directory / "log",
-            auto_create=str(auto_create).lower(),
-        ),
-        encoding="utf-8",
+        _PROPERTIES.format(port=port, controller_port=controller_port, log_dir=directory / "log"), encoding="utf-8"
     )
     java = ["java", "-Xmx512m", "-Dorg.slf4j.simpleLogger.showDateTime=true", "-cp", f"{libs}/*"]
     cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
