@@ -1,6 +1,7 @@
 """The command `gammon-ratings simulate` against a broker."""
 
 import asyncio
+import gc
 import json
 import os
 import pty
@@ -10,13 +11,12 @@ from collections import Counter
 from typing import Any, Protocol
 
 import pytest
-import typer
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from typer.testing import CliRunner, Result
 
 from tests.servers.process import PATIENCE_S
-from worker.cli.simulate import simulate
+from worker.cli.main import app
 from worker.cli.simulation import Published, Scenario, Shares
 from worker.cli.simulation import simulate as simulated
 from worker.cli.simulation.marks import find_marks
@@ -33,10 +33,8 @@ class Kafka(Protocol):
 
 
 def run(*arguments: str, kafka: Kafka, topic_prefix: str) -> Result:
-    app = typer.Typer()
-    app.command()(simulate)
     environment = {"RATINGS_KAFKA_BOOTSTRAP": kafka.bootstrap, "RATINGS_TOPIC_PREFIX": topic_prefix}
-    return CliRunner().invoke(app, arguments, env=environment)
+    return CliRunner().invoke(app, ["simulate", *arguments], env=environment)
 
 
 async def create_topics(bootstrap: str, prefix: str) -> None:
@@ -291,10 +289,23 @@ def test_on_a_terminal_it_asks(kafka: Kafka, topic_prefix: str, answer: bytes, e
     assert (asyncio.run(how_many(kafka.bootstrap, topic_prefix)) > 1) == (exit_code == 0)
 
 
+def test_records_that_the_brokers_find_too_far_ahead_end_in_a_sentence(
+    kafka: Kafka, topic_prefix: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    if not kafka.real:
+        pytest.skip("the embedded broker takes any timestamp")
+    asyncio.run(create_topics(kafka.bootstrap, topic_prefix))
+    result = run("--matches", "500", "--end", "2999-01-01T00:00:00Z", kafka=kafka, topic_prefix=topic_prefix)
+    gc.collect()  # what nobody has looked at is logged when it is freed
+    assert result.exit_code == 1
+    assert "2999-01-01T00:00:00.000Z: choose another --end" in result.stderr
+    assert not [record for record in caplog.records if record.name == "asyncio"]
+
+
 def test_missing_topics_are_named_with_the_remedy(kafka: Kafka, topic_prefix: str) -> None:
     result = run("--matches", "5", kafka=kafka, topic_prefix=topic_prefix)
-    assert result.exit_code == 1
-    assert f"{topic_prefix}match-finished" in result.output
+    assert result.exit_code == 2
+    assert all(topic_prefix + topic in result.output for topic in TOPICS)
     assert "topics apply" in result.output
 
 
@@ -304,6 +315,9 @@ def test_missing_topics_are_named_with_the_remedy(kafka: Kafka, topic_prefix: st
         (("--pools", "chess"), "chess"),
         (("--end", "yesterday"), "--end"),
         (("--end", "2026-10-01T00:00:00Z", "--rate", "5"), "--rate"),
+        (("--end", "0001-01-01T00:00:00Z"), "1970"),
+        (("--end", "1970-01-10T00:00:00Z", "--days", "14"), "1970"),
+        (("--end", "9999-12-31T23:59:59Z"), "9999"),
         (("--late", "2"), "late"),
     ],
 )

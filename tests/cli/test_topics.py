@@ -67,6 +67,25 @@ def test_apply_creates_everything_and_then_there_is_nothing_to_tell(settings):
     assert topics("apply").stdout == "All 10 topics are as declared.\n"
 
 
+def test_apply_says_what_it_created_and_what_it_set_right(settings):
+    created = topics("apply").stdout.splitlines()
+    assert created[0] == f"created: {settings.topic('match-finished')} (8 partitions, 1 replicas)."
+    assert [line.partition(":")[0] for line in created[:-1]] == ["created"] * 10
+
+    configure(settings, "rating-changed", retention_ms="3600000")
+    said, _ = topics("apply").stdout.splitlines()
+    assert said == f"set right: {settings.topic('rating-changed')} has retention.ms = 3600000, but -1 is declared."
+
+
+def test_fewer_partitions_than_declared_are_all_there_is_to_ask_for_where_they_are_asked_for(settings, monkeypatch):
+    monkeypatch.setenv("RATINGS_PARTITIONS", "4")
+    applied = topics("apply")
+    assert (applied.exit_code, applied.stdout.splitlines()[-1]) == (0, "All 10 topics are as declared.")
+    assert read(settings, "rating-changed").partitions == 4
+    assert topics("check").exit_code == 0
+    assert topics("apply").exit_code == 0
+
+
 def test_more_partitions_are_given_to_inputs_and_to_outputs_only_on_demand(settings, monkeypatch):
     topics("apply")
     monkeypatch.setenv("RATINGS_PARTITIONS", "16")

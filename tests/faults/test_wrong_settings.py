@@ -1,5 +1,7 @@
 """What is set wrong is refused at start: exit code 2 and one sentence that names the setting."""
 
+import asyncio
+import socket
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ from redis import Redis
 
 from tests.integration.support.site import Site, Worker
 from tests.servers.redis import RedisServer
+from tests.servers.topics import topics_there
 
 WRONG_SETTING = 2
 
@@ -38,9 +41,31 @@ def test_a_pools_file_that_is_wrong(site: Site, tmp_path: Path) -> None:
     _refuses(site.start_worker(pools_file=str(file)), "line 2")
 
 
-@pytest.mark.real_kafka
-def test_topics_that_do_not_exist(site: Site) -> None:
+def test_topics_that_do_not_exist_and_are_not_created(site: Site) -> None:
     _refuses(site.start_worker(), "RATINGS_TOPIC_PREFIX", f"{site.prefix}match-finished", "topics apply")
+    assert asyncio.run(topics_there(site.bootstrap, site.prefix)) == []
+
+
+def test_a_port_that_is_in_use(site: Site) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        _refuses(site.start_worker(web_host="127.0.0.1", web_port=port), "RATINGS_WEB_PORT", port)
+
+
+@pytest.mark.real_redis
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("redis://:wrong@{host}", ("RATINGS_REDIS_PASSWORD", "refuses the login")),
+        ("redis://{host}/99", ("no such database",)),
+        ("redis+cluster://{host}", ("no cluster",)),
+        ("redis+sentinel://{host}/ratings", ("no sentinel",)),
+    ],
+)
+def test_a_redis_that_is_not_what_the_url_says(site: Site, url: str, words: tuple[str, ...]) -> None:
+    site.apply_topics(1)
+    host = site.redis_url.removeprefix("redis://").partition("/")[0]
+    _refuses(site.start_worker(redis_url=url.format(host=host)), "RATINGS_REDIS_URL", host, *words)
 
 
 @pytest.mark.real_redis

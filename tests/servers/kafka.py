@@ -17,6 +17,7 @@ _INSTEAD = "set RATINGS_TEST_REAL=0 to test on the embedded broker"
 _STARTED = "Kafka Server started"
 _QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """A broker is up for half the work with these, and slower once it has been up for minutes."""
+# A topic is made of whatever a client asks for, as Kafka does by default: ours must ask so that none is.
 _PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
@@ -26,7 +27,7 @@ advertised.listeners=PLAINTEXT://127.0.0.1:{port}
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
 log.dirs={log_dir}
-auto.create.topics.enable=false
+auto.create.topics.enable=true
 broker.session.timeout.ms=6000
 broker.heartbeat.interval.ms=500
 group.initial.rebalance.delay.ms=0

@@ -1,5 +1,5 @@
 """The command `gammon-ratings` for `python -m worker.cli`."""
 
-from worker.cli.main import app
+from worker.cli.entry import main
 
-app()
+main()

@@ -1,5 +1,8 @@
 """Errors that a person can do something about end in one sentence and an exit code, never in a traceback."""
 
+import errno
+import os
+import sys
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -8,6 +11,9 @@ from typer.core import TyperGroup
 
 WRONG_SETTING = 2
 AWAY = 4
+INTERRUPTED = 130
+
+_OUTPUT_FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO))
 
 
 def fail(sentence: str, code: int = 1) -> NoReturn:
@@ -17,7 +23,19 @@ def fail(sentence: str, code: int = 1) -> NoReturn:
 
 
 class ExpectedErrors(TyperGroup):
-    """A group of commands in which the errors above end in their sentence."""
+    """A group of commands in which the errors below end in their sentence."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the command line; output that cannot be written ends it with 1 (Typer itself sees to a closed pipe)."""
+        try:
+            return super().main(*args, **kwargs)
+        except OSError as error:
+            if error.errno not in _OUTPUT_FULL or error.filename is not None:
+                raise
+            # What is left in the buffer would fail once more when Python flushes it at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            typer.echo(f"The output could not be written: {error.strerror}.", err=True)
+            sys.exit(1)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -28,18 +46,18 @@ class ExpectedErrors(TyperGroup):
         except Exception as error:
             for kind, code in _exit_codes().items():
                 if isinstance(error, kind):
-                    fail(str(error) or type(error).__name__, code)
+                    fail(_sentence(error), code)
             raise
 
 
 def _exit_codes() -> Mapping[type[Exception], int]:
-    # Imported where an error has happened, for no command needs them all.
+    # Imported where an error has happened: whoever raised it has its module, and no command needs them all.
     from aiokafka.errors import KafkaError  # noqa: PLC0415
-    from redis.exceptions import RedisError  # noqa: PLC0415
 
     from worker.rules.errors import PoolsError  # noqa: PLC0415
     from worker.settings import SettingsError  # noqa: PLC0415
-    from worker.stream.topic_admin import KafkaAwayError, TopicRefusedError  # noqa: PLC0415
+    from worker.stream.redis import RedisAwayError, RedisRefusedError  # noqa: PLC0415
+    from worker.stream.topic_admin import TopicRefusedError  # noqa: PLC0415
     from worker.stream.topics import TopicsError  # noqa: PLC0415
     from worker.tables.connect import ConnectionUrlError  # noqa: PLC0415
     from worker.tables.errors import FormatError  # noqa: PLC0415
@@ -51,8 +69,19 @@ def _exit_codes() -> Mapping[type[Exception], int]:
         FormatError: WRONG_SETTING,
         TopicsError: WRONG_SETTING,
         TopicRefusedError: 1,
-        KafkaAwayError: AWAY,
+        RedisRefusedError: 1,
+        RedisAwayError: AWAY,
         KafkaError: AWAY,
-        RedisError: AWAY,
         TimeoutError: AWAY,
     }
+
+
+def _sentence(error: Exception) -> str:
+    from aiokafka.errors import KafkaError  # noqa: PLC0415
+
+    from worker.stream.kafka import KafkaAwayError  # noqa: PLC0415
+
+    words = str(error) or type(error).__name__
+    if isinstance(error, KafkaAwayError) or not isinstance(error, KafkaError | TimeoutError):
+        return words
+    return f"Kafka did not do what was asked ({words}): see to its brokers, or to RATINGS_KAFKA_BOOTSTRAP."

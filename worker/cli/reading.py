@@ -30,18 +30,15 @@ async def open_pool(name: str) -> AsyncIterator[OpenPool]:
     # Only what reads needs settings and Redis, and not who asks for help.
     from worker.settings import load_settings  # noqa: PLC0415
     from worker.stream.opening import load_pools, open_tables  # noqa: PLC0415
-    from worker.tables.connect import connect  # noqa: PLC0415
+    from worker.stream.redis import open_redis  # noqa: PLC0415
     from worker.tables.registry import Registry  # noqa: PLC0415
 
     settings = load_settings()
     pools = load_pools(settings)
     pool = pool_named(name, pools)
-    client = connect(settings.redis_url.get_secret_value(), password=settings.redis_secret)
-    try:
+    async with open_redis(settings) as client:
         await Registry(client, settings.redis_namespace).pools()  # refuses tables of another format
         yield OpenPool(pool, open_tables(client, settings, pools)[name], pools, settings)
-    finally:
-        await client.aclose()
 
 
 def pool_named(name: str, pools: Mapping[str, Pool]) -> Pool:

@@ -5,20 +5,19 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import typer
-from aiokafka.errors import InvalidTimestampError, KafkaConnectionError
+from aiokafka.errors import InvalidTimestampError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from worker.cli.errors import AWAY, WRONG_SETTING, fail
+from worker.cli.errors import INTERRUPTED, WRONG_SETTING, fail
 from worker.cli.simulation import DAY_MS, Kind, Published, Scenario, Shares
 from worker.cli.simulation.feed import simulate as simulated
-from worker.cli.simulation.marks import Marks, TopicMissingError, find_marks
+from worker.cli.simulation.marks import Marks, find_marks
 from worker.cli.simulation.sending import now_ms, send
 from worker.files import packaged
 from worker.ratings.instants import format_instant, parse_instant
@@ -28,6 +27,9 @@ from worker.settings import Settings, load_settings
 
 Written = Counter[tuple[str, Kind, str | None]]
 """Records written by topic (without prefix), kind and reason."""
+
+_LATEST_END_MS = parse_instant("9999-12-30T00:00:00Z")
+"""An event that is in the future by design must still be dated in the years of the wire contract."""
 
 _Share = typer.Option(min=0.0, max=1.0, rich_help_panel="Shares, relative to the number of matches")
 
@@ -69,15 +71,17 @@ def simulate(
     shares = Shares(late, duplicate, conflict, invalid, analyses, prizes, links)
     ladders = _ladders(settings, pools)
     duration_ms = max(1, round(days * DAY_MS))
-    ended_ms = _end(end, paced=rate is not None)
+    ended_ms = _end(end, duration_ms, paced=rate is not None)
     scenario = Scenario(seed, matches, ended_ms - duration_ms, ladders, players, duration_ms, shares, key=key)
     marks = _agreed(scenario, settings, yes=yes)
     if rate is not None:
         duration_ms = max(1, round(scenario.expected_records / rate * 1000))
         scenario = Scenario(seed, matches, now_ms(), ladders, players, duration_ms, shares, key=key)
     began = time.monotonic()
-    written = _publish(scenario, settings, marks, paced=rate is not None, quiet=as_json)
+    written, is_whole = _publish(scenario, settings, marks, paced=rate is not None, quiet=as_json)
     _print(scenario, written, time.monotonic() - began, as_json=as_json)
+    if not is_whole:
+        raise typer.Exit(INTERRUPTED)
 
 
 def _ladders(settings: Settings, names: str) -> dict[str, str]:
@@ -94,21 +98,26 @@ def _ladders(settings: Settings, names: str) -> dict[str, str]:
     return {name: known[name] for name in chosen}
 
 
-def _end(text: str, *, paced: bool) -> int:
+def _end(text: str, duration_ms: int, *, paced: bool) -> int:
     if text == "now":
         return now_ms()
     if paced:
         raise typer.BadParameter("--end goes without --rate, which begins now.")
     try:
-        return parse_instant(text)
+        end_ms = parse_instant(text)
     except ValueError as error:
         raise typer.BadParameter(f"--end: {error}, or be `now`.") from None
+    if end_ms - duration_ms < 0 or end_ms > _LATEST_END_MS:
+        raise typer.BadParameter(
+            f"--end: the records must lie between 1970 and {format_instant(_LATEST_END_MS)}, but would between "
+            f"{format_instant(end_ms - duration_ms)} and {format_instant(end_ms)}."
+        )
+    return end_ms
 
 
 def _agreed(scenario: Scenario, settings: Settings, *, yes: bool) -> Marks:
     """Return the marks to go on with; where others have published, end unless somebody agrees."""
-    with _told(scenario, settings):
-        marks = asyncio.run(find_marks(settings))
+    marks = asyncio.run(find_marks(settings))
     if marks.others is None or yes:
         return marks
     found = f"{marks.others} at {settings.kafka_bootstrap} has records that were not simulated"
@@ -123,23 +132,8 @@ def _agreed(scenario: Scenario, settings: Settings, *, yes: bool) -> Marks:
     return marks
 
 
-@contextmanager
-def _told(scenario: Scenario, settings: Settings) -> Iterator[None]:
-    """End what brokers refuse in a sentence."""
-    try:
-        yield
-    except TopicMissingError as error:
-        fail(str(error))
-    except InvalidTimestampError:
-        fail(
-            f"The brokers take no records dated up to {format_instant(scenario.end_ms)}: choose another --end, "
-            "or see to message.timestamp.after.max.ms and message.timestamp.before.max.ms of the topics."
-        )
-    except KafkaConnectionError:
-        fail(f"No Kafka broker can be reached at {settings.kafka_bootstrap}: see to RATINGS_KAFKA_BOOTSTRAP.", AWAY)
-
-
-def _publish(scenario: Scenario, settings: Settings, marks: Marks, *, paced: bool, quiet: bool) -> Written:
+def _publish(scenario: Scenario, settings: Settings, marks: Marks, *, paced: bool, quiet: bool) -> tuple[Written, bool]:
+    """Publish, and return what was written and whether it is everything: Ctrl-C ends it early."""
     written: Written = Counter()
     progress = Progress(
         TextColumn("{task.description}"),
@@ -157,11 +151,17 @@ def _publish(scenario: Scenario, settings: Settings, marks: Marks, *, paced: boo
         progress.advance(task, len(chunk))
 
     try:
-        with _told(scenario, settings), progress:
+        with progress:
             asyncio.run(send(simulated(scenario), settings, paced=paced, sent=count, marks=marks))
     except KeyboardInterrupt:
         typer.echo("Stopped before the end; at least this was written:", err=True)
-    return written
+        return written, False
+    except InvalidTimestampError:
+        fail(
+            f"The brokers take no records dated up to {format_instant(scenario.end_ms)}: choose another --end, "
+            "or see to message.timestamp.after.max.ms and message.timestamp.before.max.ms of the topics."
+        )
+    return written, True
 
 
 def _print(scenario: Scenario, written: Written, seconds: float, *, as_json: bool) -> None:

@@ -50,7 +50,10 @@ def apply(outputs: Outputs = False, replication: Replication = None, as_json: Js
         _print_json(applied=applied, differences=remaining)
     else:
         for difference in applied:
-            typer.echo(f"set right: {difference.sentence}")
+            is_new = difference.kind == "missing"
+            typer.echo(
+                f"created: {difference.topic} ({difference.wanted})." if is_new else f"set right: {difference.sentence}"
+            )
         _print_remaining(remaining, count=len(topics))
     raise typer.Exit(1 if remaining else 0)
 

@@ -14,7 +14,7 @@ from faust.types import TP
 from faust.web.drivers.aiohttp import Web
 from mode import ServiceT
 
-from worker.settings import Settings
+from worker.settings import Settings, SettingsError
 from worker.stream.ending import Exit, is_expected
 from worker.stream.inputs import INPUTS
 from worker.stream.kafka import kafka_client_options
@@ -73,6 +73,17 @@ class _Pages(Web):
 
     default_blueprints = ()
     production_blueprints = ()
+
+    async def start_server(self) -> None:
+        """Listen; raises SettingsError where that is not possible."""
+        settings = cast(WorkerApp, self.app).settings
+        try:
+            await super().start_server()
+        except OSError as error:
+            raise SettingsError(
+                f"RATINGS_WEB_HOST, RATINGS_WEB_PORT: the worker cannot listen on {settings.web_host}, port "
+                f"{settings.web_port} ({error.strerror or error}): choose another port, or 0 for none."
+            ) from error
 
 
 class WorkerApp(faust.App):

@@ -1,11 +1,40 @@
-"""How every client of ours reaches the Kafka cluster."""
+"""How every client of ours reaches the Kafka cluster, and asks it for topics."""
 
 import ssl
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final
 
+from aiokafka.conn import collect_hosts, create_conn
+from aiokafka.errors import KafkaConnectionError, KafkaError
 from aiokafka.helpers import create_ssl_context
+from aiokafka.protocol.metadata import MetadataRequest
 
 from worker.settings import Settings, SettingsError
+
+
+def _creating_nothing(build: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(build)
+    def built(request: Any, version: Any) -> Any:
+        request._allow_auto_topic_creation = False
+        return build(request, version)
+
+    return built
+
+
+# A broker with auto.create.topics.enable makes a topic of whatever a client asks for by name, and every producer,
+# consumer and admin client of aiokafka asks, also by itself and again and again. They have no option for it, but all
+# of them ask with this request; tests/contract/test_asking.py fails if one does not.
+MetadataRequest.build = _creating_nothing(MetadataRequest.build)
+
+_ANSWER_WITHIN_MS: Final = 5_000
+
+
+class KafkaAwayError(KafkaConnectionError):  # type: ignore[misc]
+    """No broker answers, or none lets us in; the sentence names the settings to look at."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 def kafka_client_options(settings: Settings) -> dict[str, Any]:
@@ -24,6 +53,30 @@ def kafka_client_options(settings: Settings) -> dict[str, Any]:
         options["sasl_plain_username"] = settings.kafka_sasl_username
         options["sasl_plain_password"] = settings.kafka_sasl_password.get_secret_value()
     return options
+
+
+async def reach(settings: Settings) -> None:
+    """See that a Kafka broker answers at one of the addresses, within seconds for each.
+
+    Clients of aiokafka wait for an answer as long as for that to any request, so that another server at the address is
+    a long silence. Raises KafkaAwayError with what happened at each address.
+    """
+    options = kafka_client_options(settings)
+    failures = []
+    for host, port, _ in collect_hosts(options.pop("bootstrap_servers")):
+        try:
+            connection = await create_conn(host, port, **options, request_timeout_ms=_ANSWER_WITHIN_MS)
+        except TimeoutError:
+            failures.append(f"{host}:{port} (no answer as Kafka gives it within {_ANSWER_WITHIN_MS // 1000} s)")
+        except (OSError, KafkaError) as error:
+            failures.append(f"{host}:{port} ({error})")
+        else:
+            await connection.close()
+            return
+    raise KafkaAwayError(
+        f"No Kafka broker can be reached at {', '.join(failures)}: start it, or see to "
+        "RATINGS_KAFKA_BOOTSTRAP and RATINGS_KAFKA_SECURITY_PROTOCOL."
+    )
 
 
 def _ssl_context(settings: Settings) -> ssl.SSLContext:

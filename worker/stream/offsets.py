@@ -7,7 +7,8 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
 from worker.settings import Settings
-from worker.stream.kafka import kafka_client_options
+from worker.stream.existing import partitions_of
+from worker.stream.kafka import kafka_client_options, reach
 from worker.tables.tables import Partition
 
 
@@ -15,13 +16,14 @@ class Offsets:
     """A reader of offsets that is in no group and consumes nothing."""
 
     def __init__(self, settings: Settings) -> None:
-        self._group = settings.group
+        self._settings = settings
         self._options = kafka_client_options(settings)
         self._consumer: Any = None
         self._admin: Any = None
 
     async def start(self) -> None:
-        """Connect; raises a KafkaError where that fails, and may be called again then."""
+        """Connect; raises a KafkaError within seconds where that fails, and may be called again then."""
+        await reach(self._settings)
         # So that a log ends where whoever leaves out open and aborted transactions can read to.
         consumer = AIOKafkaConsumer(**self._options, isolation_level="read_committed")
         admin = AIOKafkaAdminClient(**self._options)
@@ -43,16 +45,12 @@ class Offsets:
 
     async def partitions(self, topics: Sequence[str]) -> dict[str, list[Partition]]:
         """Return the partitions of those of the topics that exist."""
-        found: list[dict[str, Any]] = await self._admin.describe_topics(list(topics))
-        return {
-            topic["topic"]: [Partition(topic["topic"], part["partition"]) for part in topic["partitions"]]
-            for topic in found
-            if topic["error_code"] == 0
-        }
+        found = await partitions_of(self._admin, topics)
+        return {topic: [Partition(topic, number) for number in numbers] for topic, numbers in found.items()}
 
     async def committed(self) -> Mapping[Partition, int]:
         """Return the next offset of every partition that the group has committed."""
-        offsets = await self._admin.list_consumer_group_offsets(self._group)
+        offsets = await self._admin.list_consumer_group_offsets(self._settings.group)
         return {Partition(tp.topic, tp.partition): meta.offset for tp, meta in offsets.items() if meta.offset >= 0}
 
     async def begins(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:

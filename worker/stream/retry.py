@@ -65,6 +65,11 @@ def is_transient(error: Exception) -> bool:
     return isinstance(error, RuntimeError) and _CLOSED in str(error)
 
 
+def shown(error: BaseException) -> str:
+    """Return an error for people: in the repr of those of Redis their words are missing."""
+    return f"{type(error).__name__}: {error}" if str(error) else repr(error)
+
+
 async def retried(what: str, call: Callable[[], Awaitable[T]], budget_s: float, health: Health) -> T:
     """Return what `call` returns, tried again with growing pauses while it fails for a passing reason.
 
@@ -79,11 +84,12 @@ async def retried(what: str, call: Callable[[], Awaitable[T]], budget_s: float, 
         except Exception as error:
             if not is_transient(error):
                 raise
+            words = shown(error)
             if loop.time() + pause > deadline:
-                message = f"{what} failed for {budget_s:g} s (RATINGS_RETRY_S), nothing was acknowledged: {error!r}"
+                message = f"{what} failed for {budget_s:g} s (RATINGS_RETRY_S), nothing was acknowledged: {words}"
                 raise Fatal(BUDGET_SPENT, message) from error
-            health.failing(what, repr(error))
-            log.warning("trying again", step=what, error=repr(error), pause_s=round(pause, 3))
+            health.failing(what, words)
+            log.warning("trying again", step=what, error=words, pause_s=round(pause, 3))
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 spreads workers, keeps no secret
             pause = min(2 * pause, LONGEST_PAUSE_S)
         else:

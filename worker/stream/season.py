@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from redis.exceptions import AuthenticationError, NoPermissionError
-
 from worker.settings import Settings, SettingsError
 from worker.stream.ending import DOES_NOT_FIT, Fatal
+from worker.stream.existing import refuse_missing
 from worker.stream.fit import ADVICE
 from worker.stream.offsets import Offsets
+from worker.stream.redis import naming_wrong_settings
 from worker.tables.registry import Registry
 from worker.tables.tables import UNPOOLED, Marker, Partition, PoolTables
 
@@ -27,15 +27,13 @@ async def open_season(
     under a group that has worked before, or has lost a pool.
     """
     partitions = await _partitions(settings, inputs, offsets)
-    try:
+    with naming_wrong_settings(settings):
         policy = await registry.eviction_policy()
-    except (AuthenticationError, NoPermissionError) as error:
-        raise SettingsError(f"RATINGS_REDIS_URL, RATINGS_REDIS_PASSWORD: Redis refuses the login: {error}") from error
+        known = await registry.pools()
     if policy.startswith("allkeys"):
         raise SettingsError(
             f"RATINGS_REDIS_URL: this Redis may evict keys (maxmemory-policy {policy}): set noeviction."
         )
-    known = await registry.pools()
     if not known:
         why = await _why_not_new(settings, partitions, offsets)
         known = await registry.pools()  # another worker may have begun the season meanwhile
@@ -48,11 +46,7 @@ async def open_season(
 async def _partitions(settings: Settings, inputs: Sequence[str], offsets: Offsets) -> dict[str, list[Partition]]:
     wanted = [settings.topic(name) for name in (*inputs, *OUTPUTS, *(f"{name}.dlt" for name in inputs))]
     found = await offsets.partitions(wanted)
-    if missing := [name for name in wanted if name not in found]:
-        raise SettingsError(
-            f"RATINGS_KAFKA_BOOTSTRAP, RATINGS_TOPIC_PREFIX: no topic {', '.join(missing)} at "
-            f"{settings.kafka_bootstrap}: create what is missing with `gammon-ratings topics apply`."
-        )
+    refuse_missing(settings, wanted, found)
     return {name: found[settings.topic(name)] for name in (*inputs, *OUTPUTS)}
 
 

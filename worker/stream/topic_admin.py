@@ -9,7 +9,6 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import (
     InvalidReplicationFactorError,
-    KafkaConnectionError,
     KafkaError,
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
@@ -17,7 +16,7 @@ from aiokafka.errors import (
 )
 
 from worker.settings import Settings
-from worker.stream.kafka import kafka_client_options
+from worker.stream.kafka import kafka_client_options, reach
 from worker.stream.topics import ActualTopic, DeclaredTopic, Difference, plan
 
 _SET_ON_TOPIC = 1
@@ -28,22 +27,13 @@ class TopicRefusedError(Exception):
     """The brokers refuse a change of a topic; the sentence names it and says why."""
 
 
-class KafkaAwayError(Exception):
-    """No broker answers, or none lets us in; the sentence names the settings to look at."""
-
-
 @asynccontextmanager
 async def topic_admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
     """Give an admin client that is connected to the brokers of the settings; raises KafkaAwayError."""
+    await reach(settings)
     admin = AIOKafkaAdminClient(**kafka_client_options(settings))
     try:
-        try:
-            await admin.start()
-        except KafkaConnectionError:
-            raise KafkaAwayError(
-                f"No Kafka broker can be reached at {settings.kafka_bootstrap}: start it, or see to "
-                "RATINGS_KAFKA_BOOTSTRAP and RATINGS_KAFKA_SECURITY_PROTOCOL."
-            ) from None
+        await admin.start()
         yield admin
     finally:
         await admin.close()
@@ -51,9 +41,8 @@ async def topic_admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
 
 async def read_topics(admin: AIOKafkaAdminClient, names: Iterable[str]) -> dict[str, ActualTopic]:
     """Return those of the named topics that exist."""
-    wanted = set(names)
-    # All topics, for asking for one that is absent makes a broker with auto.create.topics.enable create it.
-    described = {topic["topic"]: topic for topic in await admin.describe_topics() if topic["topic"] in wanted}
+    asked = await admin.describe_topics(sorted(set(names)))
+    described = {topic["topic"]: topic for topic in asked if topic["error_code"] == 0}
     configs = await _read_configs(admin, sorted(described))
     return {
         name: ActualTopic(

@@ -114,13 +114,20 @@ def with_overrides(
 ) -> list[DeclaredTopic]:
     """Return the topics under their real names, with the numbers of partitions and replicas asked for instead.
 
-    `partitions` holds for inputs and for every new topic; for outputs that exist only where `outputs` is true.
+    `partitions` holds for inputs and for every new topic; outputs that exist are asked for more than the file declares
+    only where `outputs` is true.
     """
+
+    def least(topic: DeclaredTopic) -> int:
+        if partitions is None:
+            return topic.partitions
+        return partitions if topic.role == "input" or outputs else min(partitions, topic.partitions)
+
     return [
         replace(
             topic,
             name=prefix + topic.name,
-            partitions=partitions if partitions and (topic.role == "input" or outputs) else topic.partitions,
+            partitions=least(topic),
             initial_partitions=partitions or topic.initial_partitions,
             replication=replication or topic.replication,
         )

@@ -28,12 +28,12 @@ from worker.stream.missed import catch_up
 from worker.stream.offsets import Offsets
 from worker.stream.opening import load_pools, open_tables
 from worker.stream.publish import Publisher
-from worker.stream.retry import is_transient, retried
+from worker.stream.redis import redis_at, redis_client
+from worker.stream.retry import is_transient, retried, shown
 from worker.stream.run import run_worker
 from worker.stream.season import open_season
 from worker.stream.upkeep import prune, report_lag
 from worker.stream.web import add_pages
-from worker.tables.connect import connect
 from worker.tables.registry import Registry
 from worker.tables.tables import Marker, Partition
 
@@ -91,14 +91,15 @@ class _Worker(mode.Service):
         """Connect, see that state and log can fit, and open the lane."""
         settings = self._settings
         run = f"{socket.gethostname()}-{secrets.token_hex(6)}".replace(" ", "-")
-        client = connect(settings.redis_url.get_secret_value(), password=settings.redis_secret)
+        client = redis_client(settings)
         self._open.push_async_callback(client.aclose)
         self._tables = open_tables(client, settings, self._pools, run)
         self._registry = Registry(client, settings.redis_namespace)
-        self._offsets = await self._connected("Connecting to Kafka", Offsets(settings))
+        kafka = f"{settings.kafka_bootstrap} (RATINGS_KAFKA_BOOTSTRAP)"
+        self._offsets = await self._connected(f"Connecting to Kafka at {kafka}", Offsets(settings))
         publisher = await self._connected("Connecting the publisher", Publisher(settings))
         await self._retried(
-            "Opening the tables",
+            f"Opening the tables in Redis at {redis_at(settings)} (RATINGS_REDIS_URL)",
             partial(open_season, settings, INPUTS, self._registry, self._tables, self._offsets),
         )
         self._lane = Lane(
@@ -163,8 +164,8 @@ class _Worker(mode.Service):
             except Exception as error:
                 if not is_transient(error):
                     raise
-                if self._health.failing(step, repr(error)):
-                    log.warning("not ready", step=step, error=repr(error))
+                if self._health.failing(step, shown(error)):
+                    log.warning("not ready", step=step, error=shown(error))
             gc.collect()
             await asyncio.sleep(UPKEEP_EVERY_S)
 

@@ -7,8 +7,9 @@ from redis.asyncio import Connection, ConnectionPool, Redis, SSLConnection
 from redis.asyncio.cluster import ClusterNode, RedisCluster
 from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
-from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
+from redis.asyncio.sentinel import MasterNotFoundError, Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
+from redis.exceptions import AuthenticationError
 from redis.maint_notifications import MaintNotificationsConfig
 
 from worker.tables.url import ConnectionUrlError, RedisTarget, describe, parse_url
@@ -92,6 +93,21 @@ def _cluster(target: RedisTarget, login: dict[str, Any]) -> RedisCluster:
     )
 
 
+class _Sentinel(Sentinel):
+    """Says which sentinels do not name a master, without a page about its own clients."""
+
+    async def discover_master(self, service_name: str) -> Any:
+        try:
+            return await super().discover_master(service_name)
+        except MasterNotFoundError as error:
+            hosts = ", ".join(
+                "{host}:{port}".format(**client.connection_pool.connection_kwargs) for client in self.sentinels
+            )
+            if AuthenticationError.__name__ in str(error):
+                raise AuthenticationError(f"a sentinel of {hosts} refuses the login") from None
+            raise MasterNotFoundError(f"no sentinel of {hosts} answers and names a master {service_name!r}") from None
+
+
 class _SentinelPool(SentinelConnectionPool):
     """Closes the connections to the sentinels together with those to the master, for nobody else holds them."""
 
@@ -104,7 +120,7 @@ class _SentinelPool(SentinelConnectionPool):
 def _sentinel(target: RedisTarget, login: dict[str, Any]) -> Redis:
     sentinel_login = {"username": target.sentinel_username, "password": target.sentinel_password}
     sentinel_options = {**_node(target), "socket_timeout": CONNECT_TIMEOUT_S, **sentinel_login}
-    sentinel = Sentinel(target.hosts, sentinel_kwargs=sentinel_options)  # type: ignore[no-untyped-call]
+    sentinel = _Sentinel(target.hosts, sentinel_kwargs=sentinel_options)  # type: ignore[no-untyped-call]
     client: Redis = sentinel.master_for(
         target.service,
         connection_pool_class=_SentinelPool,

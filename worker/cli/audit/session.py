@@ -20,7 +20,7 @@ from worker.cli.audit.topics import open_topics
 from worker.rules.pools import Pool
 from worker.settings import Settings
 from worker.stream.inputs import INPUTS
-from worker.tables.connect import connect
+from worker.stream.redis import open_redis
 from worker.tables.pieces import Pieces
 from worker.tables.registry import Registry
 
@@ -68,12 +68,11 @@ async def audit_topics(settings: Settings, pool: Pool, pools: Mapping[str, Pool]
 async def audit_all(settings: Settings, pool: Pool, pools: Mapping[str, Pool], console: Console) -> Report:
     """Audit a pool's topics and, if they are right, all that Redis holds of it.
 
-    Raises what `audit_topics` does, FormatError for tables of another layout, and a RedisError where Redis is away.
+    Raises what `audit_topics` and `open_redis` do, and FormatError for tables of another layout.
     """
     began = time.monotonic()
     async with AsyncExitStack() as ends:
-        client = connect(settings.redis_url.get_secret_value(), password=settings.redis_secret)
-        ends.push_async_callback(client.aclose)
+        client = await ends.enter_async_context(open_redis(settings))
         await Registry(client, settings.redis_namespace).pools()  # refuses tables of another format
         bars = ends.enter_context(shown_bars(console))
         pieces = Pieces(client, settings.redis_namespace, pool.name)

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from worker.settings import Settings, SettingsError
-from worker.stream.kafka import kafka_client_options
-from worker.stream.topic_admin import KafkaAwayError, topic_admin
+from worker.settings import Settings
+from worker.stream.existing import partitions_of, refuse_missing
+from worker.stream.kafka import KafkaAwayError, kafka_client_options
+from worker.stream.topic_admin import topic_admin
 from worker.stream.unreadable import stand_in_for_unreadable
 
 _PARTITION_BYTES: Final = 2 * 1024 * 1024
@@ -94,15 +95,8 @@ async def open_topics(settings: Settings, names: Sequence[str]) -> AsyncIterator
 
 
 async def _partitions(settings: Settings, names: Sequence[str]) -> dict[str, list[TopicPartition]]:
+    wanted = {name: settings.topic(name) for name in names}
     async with topic_admin(settings) as admin:
-        # All of them, for asking for one that is absent makes a broker with auto.create.topics.enable create it.
-        found = {topic["topic"]: topic["partitions"] for topic in await admin.describe_topics()}
-    if missing := [settings.topic(name) for name in names if settings.topic(name) not in found]:
-        raise SettingsError(
-            f"RATINGS_KAFKA_BOOTSTRAP, RATINGS_TOPIC_PREFIX: no topic {', '.join(missing)} at "
-            f"{settings.kafka_bootstrap}: create what is missing with `gammon-ratings topics apply`."
-        )
-    return {
-        name: [TopicPartition(settings.topic(name), part["partition"]) for part in found[settings.topic(name)]]
-        for name in names
-    }
+        found = await partitions_of(admin, wanted.values())
+    refuse_missing(settings, wanted.values(), found)
+    return {name: [TopicPartition(topic, number) for number in found[topic]] for name, topic in wanted.items()}

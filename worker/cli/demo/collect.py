@@ -14,10 +14,12 @@ from worker.ratings.wire import DLT_HEADERS
 from worker.rules.pools import Pool
 from worker.rules.ruleset import Rating
 from worker.settings import Settings
+from worker.stream.existing import partitions_of
 from worker.stream.inputs import INPUTS
 from worker.stream.kafka import kafka_client_options
 from worker.stream.opening import open_tables
-from worker.tables.connect import connect
+from worker.stream.redis import open_redis
+from worker.stream.topic_admin import topic_admin
 from worker.tables.tables import PAGE_MAX, PoolTables, Wanted
 
 _READ_S = 60.0
@@ -42,11 +44,8 @@ async def answers(settings: Settings, pools: Collection[str], duplicates: Mappin
 @asynccontextmanager
 async def tables_of(settings: Settings, pools: Mapping[str, Pool]) -> AsyncIterator[dict[str, PoolTables]]:
     """Give the tables of every pool, to read."""
-    client = connect(settings.redis_url.get_secret_value(), password=settings.redis_secret)
-    try:
+    async with open_redis(settings) as client:
         yield open_tables(client, settings, pools)
-    finally:
-        await client.aclose()
 
 
 async def ratings_of(tables: Mapping[str, PoolTables], players: Iterable[PlayerKey]) -> dict[PlayerKey, Rating]:
@@ -69,6 +68,9 @@ async def ratings_of(tables: Mapping[str, PoolTables], players: Iterable[PlayerK
 
 async def _read(settings: Settings, topics: Sequence[str]) -> dict[str, list[Any]]:
     """Return each topic's records, every partition's in order, up to where they end now."""
+    async with topic_admin(settings) as admin:
+        numbers = await partitions_of(admin, topics)
+    partitions = [TopicPartition(topic, number) for topic in topics for number in numbers.get(topic, ())]
     consumer = AIOKafkaConsumer(
         **kafka_client_options(settings),
         enable_auto_commit=False,
@@ -77,10 +79,6 @@ async def _read(settings: Settings, topics: Sequence[str]) -> dict[str, list[Any
     )
     await consumer.start()
     try:
-        cluster = await consumer._client.fetch_all_metadata()
-        partitions = [
-            TopicPartition(topic, number) for topic in topics for number in cluster.partitions_for_topic(topic) or ()
-        ]
         consumer.assign(partitions)
         await consumer.seek_to_beginning(*partitions)
         ends = {name: end for name, end in (await consumer.end_offsets(partitions)).items() if end > 0}

@@ -23,7 +23,7 @@ from worker.cli.demo.rating import DemoError, Progress, counted_by_worker, runni
 from worker.cli.demo.report import audit_line, show_leaderboards, show_tallies
 from worker.cli.demo.show import shown_progress
 from worker.cli.demo.tally import Answers, Stated, differences
-from worker.cli.errors import WRONG_SETTING, fail
+from worker.cli.errors import INTERRUPTED, WRONG_SETTING, fail
 from worker.cli.explain.match import as_text, explain
 from worker.cli.simulation import DAY_MS, DEFAULT_POOLS, Published, Scenario, Shares, simulate
 from worker.cli.simulation.presets import SPANS_CUT_OVER_MS
@@ -70,7 +70,7 @@ def demo(
     except ServerFailedError as error:
         fail(f"The embedded server did not start: {error}. With --kafka and --redis the demo uses servers of yours.")
     except (KeyboardInterrupt, asyncio.CancelledError):
-        fail("Stopped.", 130)
+        fail("Stopped.", INTERRUPTED)
     if problems:
         fail(problems[0])
 

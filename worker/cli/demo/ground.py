@@ -11,15 +11,14 @@ from typing import Any, NamedTuple
 
 import typer
 from aiokafka.errors import KafkaError
-from redis.exceptions import RedisError
 
 from worker.cli.demo.embedded import Embedded, NotInstalledError, start_embedded
 from worker.cli.demo.process import free_ports
 from worker.files import packaged
 from worker.settings import PREFIX, Settings, load_settings
+from worker.stream.redis import REDIS_ERRORS, redis_client
 from worker.stream.topic_admin import apply, topic_admin
 from worker.stream.topics import parse_topics, with_overrides
-from worker.tables.connect import connect
 
 _MOST_REPLICAS = 3
 
@@ -114,12 +113,12 @@ async def own_topics(ground: Ground, *, keep: bool) -> AsyncIterator[int]:
 
 
 async def _take_away(admin: Any, settings: Settings, topics: list[str]) -> None:
-    client: Any = connect(settings.redis_url.get_secret_value(), password=settings.redis_secret)
+    client: Any = redis_client(settings)
     try:
         await admin.delete_topics(topics)
         async for key in client.scan_iter(match=f"{settings.redis_namespace}:*", count=1000):
             await client.unlink(key)
-    except (KafkaError, RedisError) as error:
+    except (KafkaError, *REDIS_ERRORS) as error:
         left = f"{settings.topic_prefix}* and the keys {settings.redis_namespace}:*"
         typer.echo(f"The topics {left} could not be removed: {error}", err=True)
     finally:

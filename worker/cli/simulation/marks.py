@@ -5,11 +5,12 @@ from collections import Counter
 from typing import Any, Final, NamedTuple
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaConnectionError
 
 from worker.settings import Settings
+from worker.stream.existing import partitions_of, refuse_missing
 from worker.stream.inputs import INPUTS
-from worker.stream.kafka import kafka_client_options
+from worker.stream.kafka import KafkaAwayError, kafka_client_options
+from worker.stream.topic_admin import topic_admin
 
 MARK: Final = "simulated"
 """A header of every simulated record: how many were simulated into its partition before it.
@@ -17,10 +18,6 @@ MARK: Final = "simulated"
 That is its offset where nobody else has ever written. Where others have, counting begins with 0, and never is.
 """
 _SILENCE_S: Final = 30.0
-
-
-class TopicMissingError(Exception):
-    """A topic does not exist; the sentence says how to create it."""
 
 
 class Marks(NamedTuple):
@@ -39,12 +36,12 @@ class Marks(NamedTuple):
 async def find_marks(settings: Settings) -> Marks:
     """Look at the newest record of every partition of the input topics.
 
-    Raises TopicMissingError, and KafkaConnectionError where no broker answers.
+    Raises SettingsError where a topic is missing, and KafkaAwayError where no broker answers.
     """
+    places = await _places(settings)
     consumer = AIOKafkaConsumer(**kafka_client_options(settings), enable_auto_commit=False, auto_offset_reset="latest")
     try:
         await consumer.start()
-        places = await _places(consumer, settings)
         ends = await consumer.end_offsets([*places])
         newest = await _newest(consumer, {partition: end for partition, end in ends.items() if end > 0})
     finally:
@@ -59,20 +56,12 @@ async def find_marks(settings: Settings) -> Marks:
     return Marks(found, others)
 
 
-async def _places(consumer: Any, settings: Settings) -> dict[TopicPartition, tuple[str, int]]:
-    # All topics, for asking for one that is absent makes a broker with auto.create.topics.enable create it.
-    cluster = await consumer._client.fetch_all_metadata()
-    found: dict[TopicPartition, tuple[str, int]] = {}
-    for topic in INPUTS:
-        name = settings.topic(topic)
-        numbers = cluster.partitions_for_topic(name)
-        if not numbers:
-            raise TopicMissingError(
-                f"The topic {name} does not exist: create it with `gammon-ratings topics apply`, "
-                "or see to RATINGS_TOPIC_PREFIX."
-            )
-        found |= {TopicPartition(name, number): (topic, number) for number in sorted(numbers)}
-    return found
+async def _places(settings: Settings) -> dict[TopicPartition, tuple[str, int]]:
+    names = {topic: settings.topic(topic) for topic in INPUTS}
+    async with topic_admin(settings) as admin:
+        found = await partitions_of(admin, names.values())
+    refuse_missing(settings, names.values(), found)
+    return {TopicPartition(name, number): (topic, number) for topic, name in names.items() for number in found[name]}
 
 
 async def _newest(consumer: Any, ends: dict[TopicPartition, int]) -> dict[TopicPartition, Any]:
@@ -89,7 +78,7 @@ async def _newest(consumer: Any, ends: dict[TopicPartition, int]) -> dict[TopicP
             heard_at = time.monotonic()
         left = {partition for partition in left if await consumer.position(partition) < ends[partition]}
         if time.monotonic() - heard_at > _SILENCE_S:
-            raise KafkaConnectionError(f"Kafka has not answered for {_SILENCE_S:.0f} s.")
+            raise KafkaAwayError(f"Kafka has not answered for {_SILENCE_S:.0f} s.")
     return newest
 
 

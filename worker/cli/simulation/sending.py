@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -11,12 +11,14 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from aiokafka.partitioner import murmur2
 
-from worker.cli.simulation.marks import Marks, TopicMissingError
+from worker.cli.simulation.marks import Marks
 from worker.cli.simulation.scenario import Published
 from worker.ratings.delivery import Header
 from worker.settings import Settings
+from worker.stream.existing import partitions_of, refuse_missing
 from worker.stream.inputs import INPUTS
 from worker.stream.kafka import kafka_client_options
+from worker.stream.topic_admin import topic_admin
 
 _CHUNK = 4000
 """Records that go out together, so that no partition runs further ahead of the others than that."""
@@ -41,16 +43,16 @@ async def send(
     """Publish the records in order, with their timestamps, and return when the brokers have acknowledged them all.
 
     `paced` holds each record back until the clock has reached its timestamp; `sent` is told of each acknowledged
-    chunk; with `marks`, every record carries one. Raises TopicMissingError and what aiokafka raises: what was
-    acknowledged by then stays published.
+    chunk; with `marks`, every record carries one. Raises SettingsError where a topic is missing, KafkaAwayError where
+    no broker answers, and what aiokafka raises: what was acknowledged by then stays published.
     """
+    partitions = await _partitions(settings)
     producer = AIOKafkaProducer(
         **kafka_client_options(settings), enable_idempotence=True, max_batch_size=_BATCH_BYTES, linger_ms=0
     )
     try:
         await producer.start()
-        outlet = _Outlet(producer, settings, sent, marks)
-        await outlet.find_topics()
+        outlet = _Outlet(producer, settings, partitions, sent, marks)
         try:
             async for chunk in _due(records) if paced else _full(records):
                 await outlet.send(chunk)
@@ -60,6 +62,15 @@ async def send(
         await outlet.drain()
     finally:
         await producer.stop()
+
+
+async def _partitions(settings: Settings) -> dict[str, int]:
+    """Return how many partitions each input topic has, by its name without prefix."""
+    wanted = {topic: settings.topic(topic) for topic in INPUTS}
+    async with topic_admin(settings) as admin:
+        found = await partitions_of(admin, wanted.values())
+    refuse_missing(settings, wanted.values(), found)
+    return {topic: len(found[name]) for topic, name in wanted.items()}
 
 
 async def _full(records: Iterable[Published]) -> AsyncIterator[list[Published]]:
@@ -97,27 +108,16 @@ class _Outlet:
         self,
         producer: AIOKafkaProducer,
         settings: Settings,
+        partitions: Mapping[str, int],
         sent: Callable[[Sequence[Published]], None],
         marks: Marks | None,
     ) -> None:
         self._producer = producer
         self._names = {topic: settings.topic(topic) for topic in INPUTS}
-        self._partitions: dict[str, int] = {}
+        self._partitions = partitions
         self._sent = sent
         self._marks = marks
         self._in_flight: deque[tuple[list[Published], list[Any]]] = deque()
-
-    async def find_topics(self) -> None:
-        # All topics, for asking for one that is absent makes a broker with auto.create.topics.enable create it.
-        cluster = await self._producer.client.fetch_all_metadata()
-        for topic, name in self._names.items():
-            partitions = cluster.partitions_for_topic(name)
-            if not partitions:
-                raise TopicMissingError(
-                    f"The topic {name} does not exist: create it with `gammon-ratings topics apply`, "
-                    "or see to RATINGS_TOPIC_PREFIX."
-                )
-            self._partitions[topic] = len(partitions)
 
     async def send(self, chunk: list[Published]) -> None:
         batches: dict[tuple[str, int], list[Any]] = {}
@@ -133,6 +133,8 @@ class _Outlet:
             for (topic, partition), built in batches.items()
             for batch in built
         ]
+        for future in futures:
+            future.add_done_callback(_look)
         self._in_flight.append((chunk, futures))
         await self.drain(_CHUNKS_IN_FLIGHT)
 
@@ -146,6 +148,12 @@ class _Outlet:
                 future.result()
             self._in_flight.popleft()
             self._sent(chunk)
+
+
+def _look(future: Any) -> None:
+    """Take note of a failure: the first is raised, and the others would be logged at the end as seen by nobody."""
+    if not future.cancelled():
+        future.exception()
 
 
 def _append(batch: Any, record: Published, headers: list[Header]) -> bool:
