@@ -1,5 +1,6 @@
 """What is set wrong is refused at start: exit code 2 and one sentence that names the setting."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ def _refuses(worker: Worker, *words: str) -> None:
         ("kafka_bootstrap", "nowhere"),
         ("redis_url", "http://127.0.0.1"),
         ("batch_max", "0"),
+        ("require_aof", "perhaps"),
         ("pools_file", "/nowhere/pools.toml"),
         ("topic_prefix", "a/b"),
     ],
@@ -48,3 +50,19 @@ def test_a_redis_that_may_evict_keys(fragile: Site, own_redis: RedisServer) -> N
     with Redis.from_url(own_redis.url) as client:
         client.config_set("maxmemory-policy", "allkeys-lru")
     _refuses(fragile.start_worker(), "RATINGS_REDIS_URL", "allkeys-lru")
+
+
+@pytest.mark.real_redis
+def test_a_redis_without_an_append_only_file_where_one_is_required(fragile: Site, own_redis: RedisServer) -> None:
+    with Redis.from_url(own_redis.url) as client:
+        client.config_set("appendonly", "no")
+        _refuses(fragile.start_worker(require_aof="1"), "RATINGS_REQUIRE_AOF", "appendonly yes")
+        assert not list(client.scan_iter(f"{fragile.namespace}:*"))
+
+
+def test_a_web_port_that_is_taken(site: Site) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        _refuses(site.start_worker(web_port=str(port)), "RATINGS_WEB_PORT", str(port))
