@@ -33,7 +33,7 @@ lint: $(READY) ## Run the checks that need no server
 lock: $(READY) ## Renew the lock files from pyproject.toml
 	$(COMPILE) --only-build-deps --build-deps-for editable --build-deps-for wheel -o requirements-build.lock pyproject.toml
 	$(COMPILE) -o requirements.lock pyproject.toml
-	$(COMPILE) --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+	$(COMPILE) --extra demo --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
 
 clean: ## Remove .venv and everything made by tools
 	rm -rf .venv .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist

@@ -5,15 +5,23 @@
 
 import os
 import secrets
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.servers.embedded import Embedded, start_embedded
 from tests.servers.kafka import kafka_available, start_kafka
 from tests.servers.redis import redis_available, start_redis
 from tests.servers.redis_cluster import RedisCluster, start_cluster
+
+# No example is too slow: how long one takes says more about the machine than about the code.
+settings.register_profile(
+    "untimed", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("untimed")
 
 _CHOICE = os.environ.get("RATINGS_TEST_REAL", "")
 _REAL_KAFKA = _CHOICE != "0" and kafka_available()
@@ -42,6 +50,9 @@ class SharedRedis:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell has what it starts in the background ignore SIGINT, and every process that a test starts would inherit it.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name, (_, reason) in _MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {reason}")
     if _CHOICE == "1" and not (_REAL_KAFKA and _REAL_REDIS):

@@ -66,7 +66,7 @@ def ground() -> Iterator[Ground]:
             redis_url, pids["redis"] = server.url, server.pid
         if not bootstrap:
             _demand(kafka_available, "java and mvn", _KAFKA)
-            broker = start_kafka(directory / "kafka")
+            broker = start_kafka(directory / "kafka", java_options=())
             ends.callback(broker.kill)
             bootstrap, pids["kafka"] = broker.bootstrap, broker.pid
         yield Ground(bootstrap, redis_url, directory, pids)

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from tests.ratings.ladder import AT, HOUR, POOLS, SECOND, instant_of, topic_of
-from worker.cli.explain.event import Published, judge
-from worker.cli.explain.told import Told
+from worker.cli.explain.event import judge
+from worker.cli.explain.told import Published, Told
 from worker.cli.reading import OpenPool
 from worker.ratings.delivery import Delivery, Source
 from worker.ratings.events import Event, MatchAnalyzed

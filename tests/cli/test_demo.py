@@ -15,7 +15,7 @@ from redis import Redis
 from typer.testing import CliRunner, Result
 
 from tests.conftest import SharedKafka, SharedRedis
-from tests.servers.process import wait_until
+from tests.servers.process import PATIENCE_S, wait_until
 from worker.cli.demo import command
 from worker.cli.main import app
 
@@ -99,6 +99,24 @@ def test_what_does_not_fit_ends_with_code_1_and_a_sentence(monkeypatch: pytest.M
     assert re.search(r" in blitzgammon: the last change says \d+, but Redis says \d+\.\n$", result.stderr)
 
 
+@pytest.mark.parametrize("named", [(), ("--kafka", "127.0.0.1:1"), ("--redis", "redis://127.0.0.1:1/0")])
+def test_without_the_embedded_server_it_says_how_to_get_it(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, named: tuple[str, ...]
+) -> None:
+    monkeypatch.setitem(sys.modules, "noida_db", None)
+    result = demo(*named)
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "pip install noida-db" in result.stderr
+    assert "--kafka and --redis" in result.stderr
+    assert not list(directory.iterdir())
+
+
+def test_where_both_servers_are_named_it_does_without_the_embedded_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "noida_db", None)
+    assert demo("--kafka", "127.0.0.1:1", "--redis", "redis://127.0.0.1:1/0").exit_code == 4
+
+
 def test_no_broker_at_the_address_ends_with_code_4(directory: Path) -> None:
     result = demo("--kafka", "127.0.0.1:1", "--redis", "redis://127.0.0.1:1/0")
     assert result.exit_code == 4
@@ -113,7 +131,7 @@ def test_stopped_in_the_middle_it_takes_everything_down_with_it(directory: Path,
             wait_until(lambda: len(children(process.pid)) == 2, "server and worker to run")
             below = children(process.pid)
             process.send_signal(number)
-            output, _ = process.communicate(timeout=60)
+            output, _ = process.communicate(timeout=PATIENCE_S)
         finally:
             process.kill()
     assert process.returncode == 130, output

@@ -33,13 +33,32 @@ def test_a_gammon42_game_by_volume() -> None:
 
 def test_a_gammon42_game_without_a_double_by_an_older_formula() -> None:
     text = gammon42(1500, 1500, cube=1, formula_version="1.2.5").text()
-    assert "rated by Gammon42's formula 1.2.0, which the match itself asked for." in text
+    assert (
+        "rated by Gammon42's formula 1.2.0, the newest of this pool's published versions that is not after 1.2.5, "
+        "which the match itself asked for." in text
+    )
     assert "Cube: Nobody doubled, so the result counts once." in text
     assert "1 / (1 + 10^((1500 - 1500) / 800)) = 0.5." in text
     assert (
         "ann: K is 32 for everyone in this formula. 32 * (1 - 0.5) * 1 = 16.00, rounded to +16. 1500 + 16 = 1516."
         in text
     )
+
+
+NEWEST = "the newest of this pool's published versions that is not after"
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "told"),
+    [
+        ("9.9.9", f"1.3.1, {NEWEST} 9.9.9, which the match itself asked for."),
+        ("1.3.0", f"1.2.0, {NEWEST} 1.3.0, which the match itself asked for."),
+        ("1.3.1", "1.3.1, which the match itself asked for."),
+        ("1.03.001", "1.3.1, which the match itself asked for."),
+    ],
+)
+def test_a_gammon42_game_that_asks_for_a_version_is_told_which_one_it_got(asked_for: str, told: str) -> None:
+    assert f"rated by Gammon42's formula {told}" in gammon42(formula_version=asked_for).text()
 
 
 def test_a_nardeon_match() -> None:

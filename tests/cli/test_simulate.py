@@ -2,6 +2,10 @@
 
 import asyncio
 import json
+import os
+import pty
+import subprocess
+import sys
 from collections import Counter
 from typing import Any, Protocol
 
@@ -11,15 +15,16 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from typer.testing import CliRunner, Result
 
+from tests.servers.process import PATIENCE_S
 from worker.cli.simulate import simulate
 from worker.cli.simulation import Published, Scenario, Shares
 from worker.cli.simulation import simulate as simulated
+from worker.cli.simulation.marks import find_marks
 from worker.cli.simulation.sending import now_ms, send
 from worker.settings import Settings
 
 TOPICS = ("match-finished", "match-analyzed", "tournament-prize-awarded", "identity-linked")
 PARTITIONS = 3
-DEADLINE_S = 60
 START_MS = 1_790_208_000_000
 
 
@@ -49,7 +54,7 @@ async def read_back(bootstrap: str, prefix: str, count: int) -> list[Any]:
     try:
         consumer.assign([TopicPartition(prefix + topic, number) for topic in TOPICS for number in range(PARTITIONS)])
         records: list[Any] = []
-        async with asyncio.timeout(DEADLINE_S):
+        async with asyncio.timeout(PATIENCE_S):
             while len(records) < count:
                 for batch in (await consumer.getmany(timeout_ms=200)).values():
                     records += batch
@@ -167,6 +172,123 @@ def test_with_a_rate_records_carry_the_moment_at_which_they_are_published(kafka:
     assert stamps[-1] <= after
     assert stamps[-1] - stamps[0] > 300
     assert any(row["kind"] == "late" for row in told["written"])
+
+
+async def publish_real(bootstrap: str, topic: str, partition: int) -> None:
+    async with AIOKafkaProducer(bootstrap_servers=bootstrap) as producer:
+        await producer.send_and_wait(topic, b"{}", b"m-1", partition=partition)
+
+
+async def how_many(bootstrap: str, prefix: str) -> int:
+    """Return how many records there are in all input topics."""
+    async with AIOKafkaConsumer(bootstrap_servers=bootstrap) as consumer:
+        partitions = [TopicPartition(prefix + topic, number) for topic in TOPICS for number in range(PARTITIONS)]
+        return sum((await consumer.end_offsets(partitions)).values())
+
+
+def simulated_into(kafka: Kafka, topic_prefix: str, *options: str) -> Result:
+    return run("--matches", "300", "--prizes", "0.2", *options, kafka=kafka, topic_prefix=topic_prefix)
+
+
+def refused(kafka: Kafka, topic_prefix: str) -> str:
+    """Return the sentence with which made-up matches are refused, none of which may be published."""
+    before = asyncio.run(how_many(kafka.bootstrap, topic_prefix))
+    result = simulated_into(kafka, topic_prefix)
+    assert result.exit_code == 2, result.output
+    assert asyncio.run(how_many(kafka.bootstrap, topic_prefix)) == before
+    return result.stderr
+
+
+def test_where_everything_is_simulated_nobody_is_asked(kafka: Kafka, topic_prefix: str) -> None:
+    asyncio.run(create_topics(kafka.bootstrap, topic_prefix))
+    for options in ((), ("--seed", "2"), ("--yes",), ("--pools", "nardeon")):
+        result = simulated_into(kafka, topic_prefix, *options)
+        assert result.exit_code == 0, result.output
+
+
+def test_among_records_of_others_nothing_is_published_without_a_yes(kafka: Kafka, topic_prefix: str) -> None:
+    asyncio.run(create_topics(kafka.bootstrap, topic_prefix))
+    asyncio.run(publish_real(kafka.bootstrap, f"{topic_prefix}identity-linked", 1))
+    assert refused(kafka, topic_prefix) == (
+        f"{topic_prefix}identity-linked/1 at {kafka.bootstrap} has records that were not simulated: set "
+        "RATINGS_TOPIC_PREFIX to topics of their own, or give --yes to publish 300 made-up matches among them.\n"
+    )
+
+
+def test_records_of_others_are_not_forgotten_under_simulated_ones(kafka: Kafka, topic_prefix: str) -> None:
+    asyncio.run(create_topics(kafka.bootstrap, topic_prefix))
+    asyncio.run(publish_real(kafka.bootstrap, f"{topic_prefix}match-finished", 0))
+    for seed in ("1", "2"):
+        result = simulated_into(kafka, topic_prefix, "--yes", "--seed", seed)
+        assert result.exit_code == 0, result.output
+        assert f"{topic_prefix}match-finished/0 " in refused(kafka, topic_prefix)
+
+
+def test_records_of_others_are_seen_after_simulated_ones(kafka: Kafka, topic_prefix: str) -> None:
+    asyncio.run(create_topics(kafka.bootstrap, topic_prefix))
+    assert simulated_into(kafka, topic_prefix).exit_code == 0
+    asyncio.run(publish_real(kafka.bootstrap, f"{topic_prefix}match-finished", 2))
+    assert f"{topic_prefix}match-finished/2 " in refused(kafka, topic_prefix)
+
+
+def test_records_that_others_publish_meanwhile_are_seen(kafka: Kafka, topic_prefix: str) -> None:
+    asyncio.run(create_topics(kafka.bootstrap, topic_prefix))
+    settings = Settings(kafka_bootstrap=kafka.bootstrap, topic_prefix=topic_prefix)
+
+    async def publish() -> None:
+        marks = await find_marks(settings)
+        await publish_real(kafka.bootstrap, f"{topic_prefix}match-finished", 1)
+        await send(simulated(Scenario(seed=1, matches=300, start_ms=START_MS)), settings, marks=marks)
+
+    asyncio.run(publish())
+    assert f"{topic_prefix}match-finished/1 " in refused(kafka, topic_prefix)
+
+
+def test_what_was_simulated_and_is_published_once_more_is_of_others(kafka: Kafka, topic_prefix: str) -> None:
+    asyncio.run(create_topics(kafka.bootstrap, topic_prefix))
+    result = simulated_into(kafka, topic_prefix, "--json")
+    count = json.loads(result.stdout)["records"]
+
+    async def publish_again() -> None:
+        record = (await read_back(kafka.bootstrap, topic_prefix, count))[0]
+        async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap) as producer:
+            await producer.send_and_wait(record.topic, record.value, record.key, headers=[*record.headers])
+
+    asyncio.run(publish_again())
+    assert "has records that were not simulated" in refused(kafka, topic_prefix)
+
+
+@pytest.mark.transactions
+def test_a_partition_that_ends_in_a_marker_is_of_others(kafka: Kafka, topic_prefix: str) -> None:
+    asyncio.run(create_topics(kafka.bootstrap, topic_prefix))
+    assert simulated_into(kafka, topic_prefix).exit_code == 0
+
+    async def publish_in_a_transaction() -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, transactional_id=topic_prefix)
+        async with producer, producer.transaction():
+            await producer.send(f"{topic_prefix}match-finished", b"{}", partition=0)
+
+    asyncio.run(publish_in_a_transaction())
+    assert f"{topic_prefix}match-finished/0 " in refused(kafka, topic_prefix)
+
+
+@pytest.mark.parametrize(
+    ("answer", "exit_code", "says"), [(b"n\n", 1, b"Nothing was published."), (b"y\n", 0, b"Written")]
+)
+def test_on_a_terminal_it_asks(kafka: Kafka, topic_prefix: str, answer: bytes, exit_code: int, says: bytes) -> None:
+    asyncio.run(create_topics(kafka.bootstrap, topic_prefix))
+    asyncio.run(publish_real(kafka.bootstrap, f"{topic_prefix}match-finished", 0))
+    environment = {**os.environ, "RATINGS_KAFKA_BOOTSTRAP": kafka.bootstrap, "RATINGS_TOPIC_PREFIX": topic_prefix}
+    ours, theirs = pty.openpty()
+    os.write(ours, answer)
+    command = [sys.executable, "-m", "worker.cli", "simulate", "--matches", "50"]
+    ended = subprocess.run(command, env=environment, stdin=theirs, capture_output=True, check=False)
+    os.close(ours)
+    os.close(theirs)
+    assert ended.returncode == exit_code, ended.stderr
+    assert b"Publish 50 made-up matches among them? [y/N]:" in ended.stderr
+    assert says in ended.stdout + ended.stderr
+    assert (asyncio.run(how_many(kafka.bootstrap, topic_prefix)) > 1) == (exit_code == 0)
 
 
 def test_missing_topics_are_named_with_the_remedy(kafka: Kafka, topic_prefix: str) -> None:

@@ -225,7 +225,7 @@ def test_the_same_seed_links_the_same_ids_in_the_next_period() -> None:
 
 
 @given(seed=st.integers(), players=st.integers(2, 5), share=st.sampled_from([0.2, 1.0]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_few_players_are_enough(seed: int, players: int, share: float) -> None:
     shares = Shares(share, share, share, share, share, share, share)
     scenario = Scenario(seed, 80, SPANS_CUT_OVER_MS, POOLS, players, DAY_MS, shares)
@@ -257,7 +257,7 @@ def in_some_order(records: list[Published], random: Random) -> Iterator[Publishe
 
 
 @given(seed=st.integers(0, 50), order=st.integers())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_is_stated_comes_true_in_whatever_order_the_partitions_are_read(seed: int, order: int) -> None:
     shares = Shares(late=0.1, duplicate=0.08, conflict=0.05, invalid=0.3, analyses=0, prizes=0.05, links=0.08)
     pools = {"gammon42": "gammon42", "season0": "season0"}

@@ -78,7 +78,7 @@ def content(match: MatchFinished) -> MatchFinished:
     share=st.sampled_from([0.0, 0.3, 1.0]),
     key=st.sampled_from(["match", "pool"]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_run_can_be_repeated_and_stays_in_order_and_within_its_period(
     seed: int, matches: int, duration_ms: int, share: float, key: str
 ) -> None:

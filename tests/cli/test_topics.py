@@ -9,6 +9,7 @@ from aiokafka.errors import MessageSizeTooLargeError
 from click.testing import Result
 from typer.testing import CliRunner
 
+from tests.servers.process import PATIENCE_S
 from worker.cli.main import app
 from worker.settings import Settings
 from worker.stream.topic_admin import read_topics, topic_admin
@@ -48,7 +49,7 @@ def configure(settings: Settings, name: str, **configs: str) -> None:
 
     real = settings.topic(name)
     named = {key.replace("_", "."): value for key, value in configs.items()}
-    asyncio.run(asyncio.wait_for(run(), 30))
+    asyncio.run(asyncio.wait_for(run(), PATIENCE_S))
 
 
 def test_apply_creates_everything_and_then_there_is_nothing_to_tell(settings):
@@ -166,7 +167,7 @@ def test_a_value_of_one_mebibyte_passes_with_its_key_and_headers_and_so_does_its
         async with AIOKafkaConsumer(
             topic, bootstrap_servers=settings.kafka_bootstrap, auto_offset_reset="earliest"
         ) as consumer:
-            record = await asyncio.wait_for(consumer.getone(), 30)
+            record = await asyncio.wait_for(consumer.getone(), PATIENCE_S)
             return len(record.value)
 
     assert asyncio.run(run()) == MIB

@@ -49,6 +49,11 @@ class Ledger:
     horizon_ms: int = 0
     players: dict[str, Standing] = field(default_factory=dict)
     known: dict[str, Any] = field(default_factory=dict)
+    records_kept_ms: int = 0
+
+    def forgets(self, instant_ms: int, kept_ms: int = 0) -> bool:
+        """Return whether what is of that instant may be pruned."""
+        return instant_ms < self.horizon_ms - kept_ms
 
     def answer(self, sent: Sent) -> Answer:
         """Apply one event, and return what it has to do."""
@@ -64,7 +69,7 @@ class Ledger:
 
     def known_already(self, match: Any) -> Answer | None:
         """Return what a match_id does that is known."""
-        if match.match_id not in self.known:
+        if match.match_id not in self.known or self.forgets(self.known[match.match_id][2], self.records_kept_ms):
             return None
         same = self.known[match.match_id] == self.content(match)
         return Answer(Kind.DUPLICATE) if same else refused(Reason.CONFLICT)

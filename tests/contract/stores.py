@@ -10,6 +10,7 @@ import orjson
 from msgspec.structs import replace
 
 from tests.ratings.ladder import POOLS, SECOND, finished, instant_of, topic_of
+from worker.ratings.analysis import records_kept_ms
 from worker.ratings.decide import decide
 from worker.ratings.delivery import Delivery, Source
 from worker.ratings.events import Event
@@ -37,7 +38,7 @@ class Desk:
         source = Source(topic_of(event), 0, next(self.offsets))
         written = instant_of(event) + SECOND if timestamp_ms is None else timestamp_ms
         value = orjson.dumps({"id": getattr(event, "match_id", topic_of(event))})
-        return Delivery(source, written, b"k", value, [("h", b"v")])
+        return Delivery(source, written, b"k", value, [("h", b"v"), ("h", None), ("", b"\x00\xff")])
 
     async def decide(self, *events: Event) -> list[Cause]:
         """Load and decide, so that a test can let something happen before the commit."""
@@ -50,6 +51,12 @@ class Desk:
             outcome = decide(rules, event, delivery, state)
             causes.append(Cause(delivery.source, outcome, messages(self.pool, outcome, "")))
         return causes
+
+    async def decide_one(self, event: Event, delivery: Delivery) -> Outcome:
+        """Load what one event needs and decide it, as this delivery."""
+        return decide(
+            POOLS[self.pool].rules, event, delivery, state_of(await self.tables.load(wanted(self.pool, [event])))
+        )
 
     async def send(self, *events: Event) -> list[Outcome]:
         """Load, decide and commit; nothing may be stale."""
@@ -73,15 +80,14 @@ class Desk:
         return await self.tables.load(wanted(self.pool, events)._replace(**more))
 
     async def prune(self) -> Pruned:
-        """Prune until the cursor is back at 0; return the sums."""
-        cursor, sums = 0, (0, 0, 0)
+        """Prune until there is no more to remove; return the sums."""
+        sums = (0, 0, 0)
         for _ in range(10_000):
-            step = await self.tables.prune(cursor, WINDOW_MS)
+            step = await self.tables.prune(WINDOW_MS)
             sums = tuple(one + other for one, other in zip(sums, step[1:], strict=True))
-            cursor = step.cursor
-            if cursor == 0:
-                return Pruned(0, *sums)
-        raise AssertionError("the cursor never came back to 0")
+            if not step.more:
+                return Pruned(False, *sums)
+        raise AssertionError("there was always more")
 
 
 WINDOW_MS = 168 * 3_600_000
@@ -108,13 +114,15 @@ class Store(NamedTuple):
 
     async def _in_memory(self, body: Body, pool: str) -> None:
         store, offsets = MemoryStore(), count()
-        here, there = (Desk(pool, MemoryTables(store, pool, run), offsets) for run in ("run-1", "run-2"))
+        kept_ms = records_kept_ms(POOLS[pool].rules)
+        here, there = (Desk(pool, MemoryTables(store, pool, run, kept_ms), offsets) for run in ("run-1", "run-2"))
         await body(here, there)
 
     async def _in_redis(self, url: str, body: Body, pool: str) -> None:
         client, offsets = connect(url), count()
         here, there = (
-            Desk(pool, RedisTables(client, self.namespace, pool, run), offsets) for run in ("run-1", "run-2")
+            Desk(pool, RedisTables(client, self.namespace, pool, run, records_kept_ms(POOLS[pool].rules)), offsets)
+            for run in ("run-1", "run-2")
         )
         try:
             await body(here, there)

@@ -9,8 +9,10 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 
+from tests.servers.process import PATIENCE_S
 from worker.settings import Settings
-from worker.stream.app import INPUTS, PartitionBatch, WorkerApp, create_app
+from worker.stream.app import PartitionBatch, WorkerApp, create_app
+from worker.stream.inputs import INPUTS
 
 
 def settings(bootstrap: str, prefix: str, *, batch_max: int = 1000, web_port: int = 0) -> Settings:
@@ -25,7 +27,7 @@ def settings(bootstrap: str, prefix: str, *, batch_max: int = 1000, web_port: in
     )
 
 
-async def until(condition: Callable[[], bool], what: str, within_s: float = 60) -> None:
+async def until(condition: Callable[[], bool], what: str, within_s: float = PATIENCE_S) -> None:
     """Wait for a condition; fail, naming it, once `within_s` seconds are over."""
     deadline = time.monotonic() + within_s
     while not condition():

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -120,6 +119,5 @@ class Linking(TwoWorkers):
         super().teardown()
 
 
-@pytest.mark.timeout(240)
 def test_linked_histories_are_taken_over_or_kept_and_never_mixed_up(redis_server):
     run_on(redis_server.url, Linking, examples=60)

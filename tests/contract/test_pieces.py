@@ -8,9 +8,9 @@ from tests.cli.audit.held import Held
 from tests.cli.audit.season import SEASONS, Season
 from tests.ratings.ladder import POOLS
 from worker.ratings.delivery import Delivery, Source
-from worker.stream.app import INPUTS
 from worker.stream.apply import Progress, Target, apply
 from worker.stream.decode import Decoder
+from worker.stream.inputs import INPUTS
 from worker.tables import pieces
 from worker.tables.connect import connect
 from worker.tables.pieces import Fields, Pieces

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from math import log2
 from typing import Any
 
-import pytest
 from hypothesis import strategies as st
 
 from tests.contract.ledger import Answer, Ledger, Sent, half_away, refused
@@ -132,6 +131,5 @@ class Awarding(TwoWorkers):
         super().teardown()
 
 
-@pytest.mark.timeout(240)
 def test_a_prize_is_paid_once_and_is_no_game(redis_server):
     run_on(redis_server.url, Awarding, examples=40)

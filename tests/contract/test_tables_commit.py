@@ -269,7 +269,13 @@ async def test_a_letter_without_a_pool_state_is_kept_for_publication(here, there
         changes=None,
         on_leaderboard=frozenset(),
     )
-    message = replace(cause.messages[0], value=None, key=None, headers=[("h", b"\x00 \xff")], takes_position=False)
+    message = replace(
+        cause.messages[0],
+        value=None,
+        key=None,
+        headers=[("h", b"\x00 \xff"), ("h", None), ("", b"")],
+        takes_position=False,
+    )
     await there.tables.raise_horizon(AT + HOUR)
     committed = await here.commit([replace(cause, outcome=letter, messages=[message])])
     assert list(committed.positions) == [0]

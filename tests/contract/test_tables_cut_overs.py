@@ -4,11 +4,12 @@ import asyncio
 import secrets
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from itertools import count
 from typing import Any
 
 import orjson
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.stores import Store
@@ -64,24 +65,28 @@ def game(hours: int, match_id: str) -> MatchFinished:
     return finished("gammon42", match_id, "ann", "bob", at=CUT_OVERS["1.3.1"] + hours * HOUR)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(batches())
-@example([(0, [game(-2, "a"), game(-1, "b"), game(0, "c")])])
-@example([(0, [game(-2, "a")]), (1, [game(0, "c")]), (0, [game(-1, "b"), game(1, "d")])])
-def test_windows_count_what_was_applied_and_what_is_published_stands(store: Store, taken: Batches) -> None:
-    async def sent(tables: tuple[PoolTables, PoolTables]) -> None:
-        told = Told({game.match_id: game for _, games in taken for game in games})
-        offsets = count(), count()
-        for worker, games in taken:
-            target = Target(POOL.name, POOL, tables[worker], "")
-            records = [decoded(game, Source("match-finished", worker, next(offsets[worker]))) for game in games]
-            done = await apply(target, records, Progress(0, {}))
-            for message in done.messages:
-                if message.topic == "rating-changed":
-                    told.hear(message.value or b"")
-        await told.still_stands(tables[0])
+def test_windows_count_what_was_applied_and_what_is_published_stands(store: Store) -> None:
+    @settings(max_examples=150)
+    @given(batches())
+    @example([(0, [game(-2, "a"), game(-1, "b"), game(0, "c")])])
+    @example([(0, [game(-2, "a")]), (1, [game(0, "c")]), (0, [game(-1, "b"), game(1, "d")])])
+    def property_holds(taken: Batches) -> None:
+        asyncio.run(on_store(store, partial(hold_what_is_told_against_what_is_kept, taken)))
 
-    asyncio.run(on_store(store, sent))
+    property_holds()
+
+
+async def hold_what_is_told_against_what_is_kept(taken: Batches, tables: tuple[PoolTables, PoolTables]) -> None:
+    told = Told({game.match_id: game for _, games in taken for game in games})
+    offsets = count(), count()
+    for worker, games in taken:
+        target = Target(POOL.name, POOL, tables[worker], "")
+        records = [decoded(game, Source("match-finished", worker, next(offsets[worker]))) for game in games]
+        done = await apply(target, records, Progress(0, {}))
+        for message in done.messages:
+            if message.topic == "rating-changed":
+                told.hear(message.value or b"")
+    await told.still_stands(tables[0])
 
 
 class Told:

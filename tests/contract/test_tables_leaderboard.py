@@ -200,7 +200,7 @@ def afresh(store):
 class TestWhateverIsApplied:
     @staticmethod
     def test_pages_are_slices_of_all_who_may_be_shown_sorted(store):
-        @settings(max_examples=60, deadline=None)
+        @settings(max_examples=60)
         @given(histories())
         def property_holds(history):
             pool, ids, matches = history
@@ -217,7 +217,7 @@ class TestWhateverIsApplied:
     def test_doubles_are_in_order_to_the_last_bit(store):
         doubles = st.sampled_from(DOUBLES) | st.floats(allow_nan=False, allow_infinity=False)
 
-        @settings(max_examples=40, deadline=None)
+        @settings(max_examples=40)
         @given(st.dictionaries(st.sampled_from(IDS), doubles, max_size=8))
         def property_holds(ratings):
             async def body(here, there):

@@ -1,12 +1,16 @@
 """Taking entries out of the outbox, and the markers of partitions."""
 
 import pytest
+from msgspec.structs import replace
 
 from tests.contract.stores import contract
 from tests.ratings.ladder import AT, finished
 from worker.ratings.delivery import Source
-from worker.tables.errors import LostWritesError
-from worker.tables.tables import Marker, Partition
+from worker.ratings.outcome import refuse
+from worker.ratings.refusal import Reason, Refusal
+from worker.ratings.wire import messages
+from worker.tables.errors import HoleError, LostWritesError
+from worker.tables.tables import SETTLED, Cause, Marker, Partition
 
 MATCHES = Partition("match-finished", 0)
 OTHERS = Partition("match-finished", 1)
@@ -86,6 +90,18 @@ async def test_a_marker_behind_what_was_confirmed_means_lost_writes(here, there)
 
 
 @contract("season0")
+async def test_a_marker_never_moves_over_what_was_not_read(here, there):
+    await here.tables.begin([Marker(OTHERS, 5)])
+    sources = await committed(here, "m-1")
+    with pytest.raises(HoleError):
+        await here.tables.settle(sources, [Marker(OTHERS, 9, begin=5), Marker(MATCHES, 9, begin=1)])
+    assert {name: marker.applied for name, marker in (await there.tables.markers()).items()} == {OTHERS: 5}
+    assert await there.tables.outbox_size() == 1
+    await here.tables.settle(sources, [Marker(OTHERS, 9, begin=4), Marker(MATCHES, 9, begin=0)])
+    assert {name: marker.applied for name, marker in (await there.tables.markers()).items()} == {MATCHES: 9, OTHERS: 9}
+
+
+@contract("season0")
 async def test_beginning_gives_a_first_marker_and_no_second(here, there):
     await here.tables.begin([Marker(MATCHES, 3), Marker(OTHERS, 0)])
     await there.tables.begin([Marker(MATCHES, 9), Marker(OTHERS, 9)])
@@ -115,3 +131,30 @@ async def test_the_horizon_only_moves_forward(here, there):
     assert await there.tables.raise_horizon(AT - 1) == AT
     assert (await there.load()).horizon_ms == AT
     assert await there.tables.raise_horizon(AT + 1) == AT + 1
+
+
+def letter(desk):
+    """A dead letter of the desk's next record, which is decided on nothing."""
+    delivery = desk.delivery(match("m-1"))
+    outcome = refuse("", (), AT, delivery, Refusal(Reason.SCHEMA, "It does not fit."))
+    return Cause(delivery.source, outcome, messages(desk.pool, outcome, ""))
+
+
+@contract("season0")
+async def test_a_letter_that_was_settled_is_not_committed_again_by_whoever_comes_late(here, there):
+    again, new = letter(here), letter(here)
+    await there.commit([again])
+    await there.tables.settle([again.source], [Marker(MATCHES, again.source.offset + 1)])
+    assert (await here.commit([again, new])).positions == [SETTLED, 0]
+    assert await there.tables.outbox_size() == 1
+    await here.tables.settle([new.source], [Marker(MATCHES, new.source.offset + 1)])
+    assert await there.tables.outbox_size() == 0
+
+
+@contract("season0")
+async def test_what_was_decided_on_top_of_a_settled_cause_is_decided_again(here, there):
+    causes = await here.decide(match("m-1", "ann", "bob"), match("m-2", "ann", "carl"), match("m-3", "eve", "fay"))
+    [theirs] = await there.decide(match("m-1", "bob", "ann"))
+    await there.commit([replace(theirs, source=causes[0].source)])
+    await there.tables.settle([causes[0].source], [Marker(MATCHES, causes[0].source.offset + 1)])
+    assert (await here.commit(causes)).positions == [SETTLED, None, 2]

@@ -10,8 +10,7 @@ from itertools import count
 from typing import Any
 
 import orjson
-import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
@@ -172,12 +171,9 @@ async def _committed(desk: Desk, causes: Any) -> object:
     return list(answer.positions), [(entry.source, entry.position, list(entry.messages)) for entry in answer.rests_on]
 
 
-@pytest.mark.timeout(240)
 def test_the_twins_never_differ(redis_server):
     machine = type("TwinsHere", (Twins,), {"url": redis_server.url})
     run_state_machine_as_test(
         machine,
-        settings=settings(
-            max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-        ),
+        settings=settings(max_examples=60, stateful_step_count=25),
     )

@@ -22,7 +22,11 @@ from tests.contract.support import (
     settings,
     until,
 )
-from worker.stream.app import INPUTS, PartitionBatch, create_app
+from worker.stream.app import PartitionBatch, create_app
+from worker.stream.decode import Decoder
+from worker.stream.inputs import INPUTS
+from worker.stream.intake import Intake
+from worker.tables.tables import Partition
 
 PARTITIONS = 8
 
@@ -33,7 +37,7 @@ def finished(topic_prefix: str) -> str:
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(test(), 240))
+    asyncio.run(test())
 
 
 def test_every_record_comes_once_and_in_order_and_all_are_committed(
@@ -159,9 +163,10 @@ def test_an_aborted_transaction_is_never_seen_and_offsets_pass_over_its_marks(
         lane = NotingLane()
         async with running(app_for(lane, chosen)):
             await lane.until_records(10)
+            end = await end_offsets(kafka.bootstrap, finished, 1)
+            await until(lambda: lane.batches[-1].end == end[0], "the marks behind the last record")
         assert lane.values(finished) == {0: [b"%d" % number for number in range(0, 30, 3)]}
-        last = lane.records[-1].offset
-        assert await committed(kafka.bootstrap, chosen.group, finished, 1) == [last + 1]
+        assert await committed(kafka.bootstrap, chosen.group, finished, 1) == end
         again = NotingLane()
         async with running(app_for(again, chosen)), producer(kafka.bootstrap) as client:
             await publish(client, finished, 0, [b"after"])
@@ -170,6 +175,35 @@ def test_an_aborted_transaction_is_never_seen_and_offsets_pass_over_its_marks(
         assert await committed(kafka.bootstrap, chosen.group, finished, 1) == await end_offsets(
             kafka.bootstrap, finished, 1
         )
+
+    run(test)
+
+
+@pytest.mark.transactions
+def test_batches_cover_every_offset_once_also_those_without_a_record(
+    kafka: SharedKafka, topic_prefix: str, finished: str
+) -> None:
+    async def test() -> None:
+        await create_inputs(kafka.bootstrap, topic_prefix, 1)
+        lane = NotingLane()
+        async with (
+            running(app_for(lane, settings(kafka.bootstrap, topic_prefix, batch_max=7))),
+            producer(kafka.bootstrap, transactional_id=f"{topic_prefix}publisher") as client,
+        ):
+            await client.begin_transaction()
+            await client.send_and_wait(finished, b"aborted", partition=0)
+            await client.abort_transaction()
+            await until(lambda: lane.batches != [], "what an aborted transaction leaves")
+            assert (lane.batches[0].records, lane.batches[0].begin) == ([], 0)
+            for size in (5, 20):
+                async with client.transaction():
+                    await publish(client, finished, 0, numbers(size))
+            await lane.until_records(25)
+            end = (await end_offsets(kafka.bootstrap, finished, 1))[0]
+            await until(lambda: lane.batches[-1].end == end, "the end of the log")
+        assert [batch.begin for batch in lane.batches] == [0, *(batch.end for batch in lane.batches[:-1])]
+        for batch in lane.batches:
+            assert all(batch.begin <= record.offset < batch.end for record in batch.records)
 
     run(test)
 
@@ -259,6 +293,38 @@ def test_a_batch_acknowledged_after_its_partitions_moved_is_not_committed(
             assert app.batches_in_hand == 1
         assert await committed(kafka.bootstrap, chosen.group, finished, 1) == [None]
         assert lane.values(finished)[0] == numbers(10) * 2
+
+    run(test)
+
+
+def test_what_waits_for_room_over_a_reassignment_is_not_queued_behind_what_was_dropped(
+    kafka: SharedKafka, topic_prefix: str, finished: str
+) -> None:
+    async def test() -> None:
+        await create_inputs(kafka.bootstrap, topic_prefix, 1)
+        chosen = settings(kafka.bootstrap, topic_prefix, batch_max=5)
+        async with producer(kafka.bootstrap) as client:
+            await publish(client, finished, 0, numbers(40))
+        intake = Intake({finished: Decoder("match-finished", {})}, most_waiting=5)
+        assignments = []
+
+        async def assigned(partitions: frozenset[TopicPartition]) -> None:
+            assignments.append(partitions)
+
+        async def revoked(partitions: frozenset[TopicPartition]) -> None:
+            await intake.drop(Partition(*partition) for partition in partitions)
+
+        app = create_app(chosen, intake.put, assigned=assigned, revoked=revoked)
+        async with running(app):
+            await until(lambda: app.batches_in_hand >= 2, "a batch that waits for room")
+            app.consumer.patience_s = 0
+            await raise_partitions(kafka.bootstrap, finished, 2)
+            await until(lambda: len(assignments) == 2, "a new assignment")
+            begins = []
+            while len(begins) < 40:
+                batch = await intake.next_batch(1)
+                begins.append(batch.reached[Partition(finished, 0)].begin)
+        assert begins == list(range(40))
 
     run(test)
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import orjson
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from jsonschema_rs import Draft202012Validator
@@ -20,6 +20,7 @@ from jsonschema_rs import Draft202012Validator
 from tests.contract.ledger import Answer, Ledger, Sent
 from tests.ratings.ladder import topic_of
 from worker.files import packaged
+from worker.ratings.analysis import records_kept_ms
 from worker.ratings.decide import decide
 from worker.ratings.delivery import Delivery, Source
 from worker.ratings.outcome import Kind
@@ -105,11 +106,12 @@ class TwoWorkers(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.client = connect(self.url)
         store, namespace, name = MemoryStore(), f"t{secrets.token_hex(6)}", self.pool.name
+        kept_ms = records_kept_ms(self.pool.rules)
         self.workers = [
             Pair(
                 self.loop,
                 self.pool,
-                (MemoryTables(store, name, run), RedisTables(self.client, namespace, name, run)),
+                (MemoryTables(store, name, run, kept_ms), RedisTables(self.client, namespace, name, run, kept_ms)),
             )
             for run in ("run-1", "run-2")
         ]
@@ -236,10 +238,5 @@ def run_on(url: str, machine: type[TwoWorkers], examples: int, steps: int = 25) 
     """Run a machine against the Redis at `url`."""
     run_state_machine_as_test(
         type(f"{machine.__name__}Here", (machine,), {"url": url}),
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
+        settings=settings(max_examples=examples, stateful_step_count=steps),
     )

@@ -12,6 +12,7 @@ from tests.integration.support.publishing import Sent, by_key, publish
 from tests.integration.support.reading import admin, changes_published, ends, partitions_of, wait_answered
 from tests.integration.support.scenarios import records
 from tests.integration.support.site import Site, Worker
+from tests.servers.process import PATIENCE_S
 
 DOES_NOT_FIT = 3
 MATCHES = "match-finished"
@@ -37,7 +38,7 @@ async def _delete_records(site: Site) -> None:
 async def _delete_topic(site: Site) -> None:
     async with admin(site) as client:
         await client.delete_topics([site.topic(MATCHES)])
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_S
         while site.topic(MATCHES) in await client.list_topics():
             assert time.monotonic() < deadline
             await asyncio.sleep(0.1)

@@ -20,7 +20,7 @@ from tests.integration.support.publishing import by_key, publish
 from tests.integration.support.reading import changes_published, committed, ends, until_published, wait_answered
 from tests.integration.support.scenarios import records
 from tests.integration.support.site import INPUTS, Site, Worker
-from tests.servers.process import wait_until
+from tests.servers.process import PATIENCE_S, wait_until
 from tests.servers.redis import RedisServer
 
 pytestmark = pytest.mark.real_redis
@@ -45,7 +45,7 @@ def _refuses(worker: Worker, message: str) -> None:
 
 
 async def _until_committed(site: Site) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     wanted = {place: end for place, end in (await ends(site, *INPUTS)).items() if end}
     while await committed(site) != wanted:
         assert time.monotonic() < deadline

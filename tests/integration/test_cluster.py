@@ -16,6 +16,7 @@ from tests.integration.writing.history import check_chains, check_replay, check_
 from tests.integration.writing.traffic import Log, traffic
 from tests.integration.writing.writers import Broker, Writer
 from tests.ratings.ladder import AT, POOLS, analyzed, finished
+from tests.servers.process import PATIENCE_S
 from tests.servers.redis_cluster import RedisCluster
 from worker.ratings.delivery import Source
 from worker.stream.retry import is_transient
@@ -24,7 +25,6 @@ from worker.tables.redis import RedisTables
 from worker.tables.tables import PAGE_MAX, Around, Marker, Page, Partition
 
 POOL = "gammon42"
-WITHIN_S = 60
 
 
 class Persistent:
@@ -40,7 +40,7 @@ class Persistent:
             return method
 
         async def persistently(*arguments: Any) -> Any:
-            deadline = time.monotonic() + WITHIN_S
+            deadline = time.monotonic() + PATIENCE_S
             while True:
                 try:
                     return await method(*arguments)

@@ -15,7 +15,7 @@ from tests.conftest import SharedKafka, SharedRedis
 from tests.servers import redis_cluster as clusters
 from tests.servers.embedded import Embedded
 from tests.servers.kafka import start_kafka
-from tests.servers.process import ServerFailedError, ServerProcess, wait_until
+from tests.servers.process import PATIENCE_S, ServerFailedError, ServerProcess, wait_until
 from tests.servers.redis import start_redis
 
 
@@ -42,7 +42,7 @@ async def _first_value(bootstrap: str, topic: str) -> bytes | None:
         partition = TopicPartition(topic, 0)
         consumer.assign([partition])
         await consumer.seek_to_beginning(partition)
-        value: bytes | None = (await asyncio.wait_for(consumer.getone(), timeout=30)).value
+        value: bytes | None = (await asyncio.wait_for(consumer.getone(), PATIENCE_S)).value
         return value
 
 

@@ -13,6 +13,7 @@ from tests.integration.writing.history import check_chains, check_replay, check_
 from tests.integration.writing.traffic import Log, decoded, traffic
 from tests.integration.writing.writers import Broker, DiedError, Unsure, Writer
 from tests.ratings.ladder import POOLS, Ladder, analyzed, finished
+from tests.servers.process import PATIENCE_S
 from worker.ratings.delivery import Source
 from worker.ratings.outcome import Kind
 from worker.tables.connect import connect
@@ -113,7 +114,7 @@ def test_writers_in_processes_of_their_own_write_one_legal_history(redis_server,
     for process in processes:
         process.start()
     for process in processes:
-        process.join(120)
+        process.join(PATIENCE_S)
         assert process.exitcode == 0
     assert asyncio.run(audit(redis_server.url, namespace, pool, log)) > 3_600
 

@@ -3,7 +3,7 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from worker.files import packaged
@@ -63,7 +63,6 @@ def test_any_record_timestamp_can_be_written(ms: int) -> None:
     assert format_instant(ms).endswith("Z")
 
 
-@settings(deadline=None)
 @given(st.datetimes(timezones=zones), digits)
 def test_it_agrees_with_the_standard_library(moment: datetime, finer: str) -> None:
     text = moment.isoformat(timespec="microseconds")
@@ -73,7 +72,6 @@ def test_it_agrees_with_the_standard_library(moment: datetime, finer: str) -> No
     assert parse_instant(shown.isoformat(timespec="milliseconds").replace("+00:00", "Z")) == expected
 
 
-@settings(deadline=None)
 @given(st.integers(FIRST_MS, LAST_MS))
 def test_what_is_written_reads_back(ms: int) -> None:
     text = format_instant(ms)
@@ -81,7 +79,6 @@ def test_what_is_written_reads_back(ms: int) -> None:
     assert text == (EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds")[:23] + "Z"
 
 
-@settings(deadline=None)
 @given(
     st.one_of(
         st.from_regex(PATTERN, fullmatch=True),

@@ -8,10 +8,10 @@ from jsonschema_rs import Draft202012Validator
 
 from tests.ratings.ladder import AT, DAY, Ladder, awarded, is_letter, linked
 from worker.files import packaged
-from worker.ratings.delivery import Delivery, Source
+from worker.ratings.delivery import Delivery, Source, Unreadable
 from worker.ratings.outcome import refuse
 from worker.ratings.refusal import Reason, Refusal
-from worker.ratings.wire import Message, complete, event_id_part, messages
+from worker.ratings.wire import DLT_HEADERS, Message, complete, event_id_part, messages, without_body
 
 SCHEMAS = {
     topic: Draft202012Validator(json.loads(packaged(f"schemas/{topic}.schema.json").read_bytes()))
@@ -258,6 +258,24 @@ class TestDeadLetters:
             "dlt-offset",
             "dlt-timestamp",
         ]
+
+    def test_keep_headers_of_null_and_every_repetition_in_order(self):
+        headers = [("h", None), ("", b""), ("h", b"\xff"), ("h", None)]
+        assert self.letter(headers).headers[:4] == headers
+
+    def test_have_a_body_unless_they_say_so(self):
+        forged = [("dlt-body", b"left out: too large"), ("dlt-body", None), ("kept", None)]
+        letter = self.letter(forged)
+        assert ("kept", None) in letter.headers
+        assert "dlt-body" not in dict(letter.headers)
+        assert without_body(letter).headers[-1] == ("dlt-body", b"left out: too large")
+
+    def test_of_what_the_client_cannot_read_have_coordinates_only(self):
+        letter = self.letter(value=Unreadable("Why."))
+        assert (letter.topic, letter.key, letter.value) == ("t-match-finished.dlt", None, None)
+        assert [name for name, _ in letter.headers] == [*DLT_HEADERS, "dlt-body"]
+        assert dict(letter.headers)["dlt-body"] == b"left out: unreadable"
+        assert dict(letter.headers)["dlt-offset"] == b"17"
 
     def test_keep_a_tombstone_a_tombstone(self):
         letter = self.letter(value=None)

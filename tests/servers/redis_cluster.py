@@ -10,7 +10,7 @@ from tests.servers.process import free_ports, wait_until
 from tests.servers.redis import RedisServer, start_redis
 
 _SLOTS = 16_384
-_MIGRATE_TIMEOUT_MS = 5_000
+_MIGRATE_TIMEOUT_MS = 60_000
 
 
 class RedisCluster:
@@ -124,7 +124,7 @@ def start_cluster(directory: Path) -> RedisCluster:
     nodes: list[RedisServer] = []
     ports = free_ports(6)
     for name, port, bus_port in zip(("a", "b", "c"), ports[:3], ports[3:], strict=True):
-        options = ("--cluster-enabled", "yes", "--cluster-port", str(bus_port), "--cluster-node-timeout", "5000")
+        options = ("--cluster-enabled", "yes", "--cluster-port", str(bus_port), "--cluster-node-timeout", "60000")
         nodes.append(start_redis(directory / name, *options, port=port))
     cluster = RedisCluster(tuple(nodes))
     cluster.join()

@@ -2,7 +2,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stream.decoding import (
@@ -154,14 +154,12 @@ def holds(decoded: Decoded) -> None:
         refusal(decoded)
 
 
-@settings(deadline=None)
 @given(st.binary() | st.text().map(str.encode), timestamps)
 def test_no_bytes_raise(value: bytes, timestamp_ms: int) -> None:
     for decoder in (MATCHES, ANALYSES, PRIZES, LINKS):
         holds(decoder.decode(delivery(value, timestamp_ms)))
 
 
-@settings(deadline=None)
 @given(fields, timestamps | st.just(AT_MS))
 def test_no_values_in_known_fields_raise(changes: dict[str, Any], timestamp_ms: int) -> None:
     for decoder, event in ((MATCHES, GAME), (ANALYSES, ANALYSIS), (PRIZES, PRIZE), (LINKS, LINK)):

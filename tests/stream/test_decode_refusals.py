@@ -17,6 +17,7 @@ from tests.stream.decoding import (
     delivery,
     refusal,
 )
+from worker.ratings.delivery import Unreadable
 from worker.ratings.instants import DAY_MS, format_instant, parse_instant
 from worker.ratings.refusal import Reason, Refusal
 from worker.rules.pools import Pool, parse_pools
@@ -31,6 +32,20 @@ def test_a_tombstone_and_an_empty_value_are_not_json(value: bytes | None) -> Non
     decoded = MATCHES.decode(delivery(value, 5))
     assert refusal(decoded).reason is Reason.NOT_JSON
     assert (decoded.pool, decoded.instant_ms) == (None, 5)
+
+
+def test_what_the_client_cannot_read_is_not_json_and_says_why() -> None:
+    decoded = MATCHES.decode(delivery(Unreadable("The name of a header must be UTF-8, but is größe."), 5))
+    assert refusal(decoded) == Refusal(Reason.NOT_JSON, "The name of a header must be UTF-8, but is gr\\xf6\\xdfe.")
+    assert (decoded.pool, decoded.instant_ms) == (None, 5)
+
+
+@pytest.mark.parametrize("timestamp_ms", [-(2**63), -1, 0, 2**63 - 1])
+@pytest.mark.parametrize(("event", "decoder"), [(GAME, MATCHES), (ANALYSIS, ANALYSES), (PRIZE, PRIZES), (LINK, LINKS)])
+def test_any_timestamp_is_judged(event: Any, decoder: Decoder, timestamp_ms: int) -> None:
+    refused = refusal(decode(event, timestamp_ms, decoder))
+    assert refused.reason is (Reason.TOO_LATE if timestamp_ms > AT_MS else Reason.IN_THE_FUTURE)
+    assert format_instant(timestamp_ms) in refused.message
 
 
 @pytest.mark.parametrize("value", [b"{", b"NaN", b"\xef\xbb\xbf{}", b'"\\ud800"', b"\xff", b"[" * 5000])

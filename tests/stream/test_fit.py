@@ -1,8 +1,11 @@
 """Whether a pool's state fits a partition's log."""
 
+import asyncio
+
 import pytest
 
-from worker.stream.fit import Log, misfit
+from worker.stream.ending import Fatal
+from worker.stream.fit import Log, check_gap, misfit
 from worker.tables.tables import Marker, Partition
 
 PARTITION = Partition("eu-match-finished", 3)
@@ -44,3 +47,20 @@ def test_what_does_not_fit_is_refused_with_pool_partition_and_offsets(applied, b
     assert says in sentence
     assert sentence.startswith("pool gammon42, eu-match-finished/3: ")
     assert str(applied or 0) in sentence
+
+
+class Begins:
+    """Offsets of which only the log's beginning is asked."""
+
+    def __init__(self, begin):
+        self._begin = begin
+
+    async def begins(self, partitions):
+        return dict.fromkeys(partitions, self._begin)
+
+
+@pytest.mark.parametrize(("log_begin", "code", "says"), [(70, 3, "the log now begins at 70"), (0, 1, "60 was read")])
+def test_a_gap_in_what_is_read_ends_the_worker_before_anything_is_rated_on_it(log_begin, code, says):
+    with pytest.raises(Fatal, match=says) as raised:
+        asyncio.run(check_gap(PARTITION, 50, 60, Begins(log_begin)))
+    assert raised.value.code == code

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 from tests.contract.stores import Desk
 from tests.ratings.ladder import AT, POOLS, SECOND, finished
+from tests.servers.process import PATIENCE_S
 from worker.ratings.instants import format_instant
 from worker.settings import Settings
 from worker.stream.app import PartitionBatch
@@ -20,7 +21,6 @@ from worker.tables.memory import MemoryStore, MemoryTables
 from worker.tables.tables import UNPOOLED
 
 TOPIC = "match-finished"
-WITHIN_S = 30
 
 
 class InBetween(MemoryTables):
@@ -87,10 +87,10 @@ def test_a_batch_never_counts_windows_from_before_what_it_is_decided_on():
             all_acknowledged.set()
 
         records = [record(0, "ann", "bob"), record(1, "p", "q"), record(2, "p", "q")]
-        await intake.put(PartitionBatch(TOPIC, 0, records, acknowledge))
+        await intake.put(PartitionBatch(TOPIC, 0, records, 0, len(records), acknowledge, lambda: None, lambda: True))
         lane = Lane(Settings(batch_max=1), POOLS, tables, intake, published, None, Metrics(), Health(), leave)
         working = asyncio.create_task(lane.run())
-        async with asyncio.timeout(WITHIN_S):
+        async with asyncio.timeout(PATIENCE_S):
             await all_acknowledged.wait()
         working.cancel()
         assert not leave.failed, leave.reason

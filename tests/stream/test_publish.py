@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from aiokafka.errors import KafkaConnectionError, MessageSizeTooLargeError, TopicAuthorizationFailedError
+from msgspec.structs import replace
 
 from worker.ratings.wire import Message
 from worker.settings import Settings
@@ -79,6 +80,15 @@ def run(monkeypatch, kafka, *calls):
         return ends
 
     return asyncio.run(all_of_them())
+
+
+def test_large_keys_are_not_kept(monkeypatch):
+    """Those of events come again and again, those of dead letters are a publisher's."""
+    module._murmur2.cache_clear()
+    keys = [b"k" * 100, b"k" * 1024, b"k" * 1025, b"k" * 1_000_000, b"", None]
+    kafka = Kafka()
+    assert run(monkeypatch, kafka, [replace(LETTER, key=key) for key in keys]) == [None]
+    assert module._murmur2.cache_info().currsize == 3
 
 
 def test_after_a_refusal_all_is_published_again_by_a_new_producer(monkeypatch):

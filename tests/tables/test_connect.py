@@ -13,7 +13,7 @@ from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from tests.servers.process import ServerProcess, accepts_connections, free_ports
+from tests.servers.process import PATIENCE_S, ServerProcess, accepts_connections, free_ports
 from tests.servers.redis import RedisServer, start_redis
 from worker.tables import connect as module
 from worker.tables.connect import ConnectionUrlError, connect, describe
@@ -243,8 +243,8 @@ class TestSentinel:
         asyncio.run(run())
 
 
-async def until(condition: Callable[[], Awaitable[bool]], within_s: float = 30) -> None:
-    async with asyncio.timeout(within_s):
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
         while not await condition():  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 

@@ -1,34 +1,13 @@
 """Errors that a person can do something about end in one sentence and an exit code, never in a traceback."""
 
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import typer
-from aiokafka.errors import KafkaError
-from redis.exceptions import RedisError
 from typer.core import TyperGroup
-
-from worker.rules.errors import PoolsError
-from worker.settings import SettingsError
-from worker.stream.topic_admin import KafkaAwayError, TopicRefusedError
-from worker.stream.topics import TopicsError
-from worker.tables.connect import ConnectionUrlError
-from worker.tables.errors import FormatError
 
 WRONG_SETTING = 2
 AWAY = 4
-
-_EXIT_CODES: dict[type[Exception], int] = {
-    SettingsError: WRONG_SETTING,
-    ConnectionUrlError: WRONG_SETTING,
-    PoolsError: WRONG_SETTING,
-    FormatError: WRONG_SETTING,
-    TopicsError: WRONG_SETTING,
-    TopicRefusedError: 1,
-    KafkaAwayError: AWAY,
-    KafkaError: AWAY,
-    RedisError: AWAY,
-    TimeoutError: AWAY,
-}
 
 
 def fail(sentence: str, code: int = 1) -> NoReturn:
@@ -44,6 +23,36 @@ class ExpectedErrors(TyperGroup):
         """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
-        except tuple(_EXIT_CODES) as error:
-            code = next(code for kind, code in _EXIT_CODES.items() if isinstance(error, kind))
-            fail(str(error) or type(error).__name__, code)
+        except (typer.Exit, typer.Abort):
+            raise
+        except Exception as error:
+            for kind, code in _exit_codes().items():
+                if isinstance(error, kind):
+                    fail(str(error) or type(error).__name__, code)
+            raise
+
+
+def _exit_codes() -> Mapping[type[Exception], int]:
+    # Imported where an error has happened, for no command needs them all.
+    from aiokafka.errors import KafkaError  # noqa: PLC0415
+    from redis.exceptions import RedisError  # noqa: PLC0415
+
+    from worker.rules.errors import PoolsError  # noqa: PLC0415
+    from worker.settings import SettingsError  # noqa: PLC0415
+    from worker.stream.topic_admin import KafkaAwayError, TopicRefusedError  # noqa: PLC0415
+    from worker.stream.topics import TopicsError  # noqa: PLC0415
+    from worker.tables.connect import ConnectionUrlError  # noqa: PLC0415
+    from worker.tables.errors import FormatError  # noqa: PLC0415
+
+    return {
+        SettingsError: WRONG_SETTING,
+        ConnectionUrlError: WRONG_SETTING,
+        PoolsError: WRONG_SETTING,
+        FormatError: WRONG_SETTING,
+        TopicsError: WRONG_SETTING,
+        TopicRefusedError: 1,
+        KafkaAwayError: AWAY,
+        KafkaError: AWAY,
+        RedisError: AWAY,
+        TimeoutError: AWAY,
+    }

@@ -1,20 +1,66 @@
 """The command `gammon-ratings`."""
 
 import os
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
-from worker.cli import leaderboard, player, pools, run, simulate, topics
-from worker.cli.audit import command as audit
-from worker.cli.demo import command as demo
-from worker.cli.errors import ExpectedErrors
-from worker.cli.explain import command as explain
-from worker.settings import unknown_variables
+from worker.cli.commands import Command, Commands
+
+
+class AllCommands(Commands):
+    """Every command, in the order of the help, each with the first paragraph of its own."""
+
+    listed = (
+        Command(
+            "worker",
+            "worker.cli.run:worker",
+            "Rate what is published to the four input topics, until SIGTERM or SIGINT.",
+        ),
+        Command(
+            "simulate",
+            "worker.cli.simulate:simulate",
+            "Publish realistic matches, analyses, prizes and links, and tell what was written, to compare with what "
+            "comes out.",
+        ),
+        Command(
+            "player",
+            "worker.cli.player:player",
+            "Show a player's rating, place and games. Exits 1 for a player or pool that is not known.",
+        ),
+        Command(
+            "leaderboard",
+            "worker.cli.leaderboard:leaderboard",
+            "Show the best players of a pool, or those around one.",
+        ),
+        Command(
+            "explain",
+            "worker.cli.explain.command:explain",
+            "Tell why a match moved two ratings as it did, or does not count, or which analyses wait for it.",
+        ),
+        Command(
+            "audit",
+            "worker.cli.audit.command:audit",
+            "Replay all causes of a pool by position through the rules, and compare every published byte and all of "
+            "Redis.",
+        ),
+        Command(
+            "demo",
+            "worker.cli.demo.command:demo",
+            "Simulate two weeks on four platforms, have a real worker rate them, and check every number that comes "
+            "out.",
+        ),
+        Command("topics", "worker.cli.topics:app", "Create the Kafka topics, or check those that are there."),
+        Command(
+            "pools",
+            "worker.cli.pools:app",
+            "Check the file that says which pools there are and how each is rated.",
+        ),
+    )
+
 
 app = typer.Typer(
-    cls=ExpectedErrors,
+    cls=AllCommands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help=(
@@ -29,6 +75,8 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
+        from importlib.metadata import version  # noqa: PLC0415 nothing else needs it
+
         typer.echo(version("gammon-ratings"))
         raise typer.Exit
 
@@ -40,16 +88,9 @@ def main(
     ] = False,
 ) -> None:
     """Tell of settings that look misspelt, then run the command."""
+    if not any(name.upper().startswith("RATINGS_") for name in os.environ):
+        return
+    from worker.settings import unknown_variables  # noqa: PLC0415 not everyone who asks for help has any
+
     for sentence in unknown_variables(os.environ):
         typer.echo(sentence, err=True)
-
-
-app.add_typer(topics.app, name="topics")
-app.add_typer(pools.app, name="pools")
-app.command()(run.worker)
-app.command()(simulate.simulate)
-app.command()(player.player)
-app.command()(leaderboard.leaderboard)
-app.command()(explain.explain)
-app.command()(audit.audit)
-app.command()(demo.demo)

@@ -15,7 +15,11 @@ from worker.rules.errors import PoolsError
 from worker.rules.pools import Pool, parse_pools
 from worker.settings import load_settings
 
-app = typer.Typer(no_args_is_help=True, help="Check the file that says which pools there are and how each is rated.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Check the file that says which pools there are and how each is rated.",
+)
 
 
 @app.callback()

@@ -2,18 +2,17 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import typer
 
 from worker.cli.errors import fail
 from worker.cli.words import shown_id
 from worker.rules.pools import Pool
-from worker.settings import Settings, load_settings
-from worker.stream.opening import load_pools, open_tables
-from worker.tables.connect import connect
-from worker.tables.registry import Registry
 from worker.tables.tables import PoolTables
+
+if TYPE_CHECKING:
+    from worker.settings import Settings
 
 
 class OpenPool(NamedTuple):
@@ -22,12 +21,18 @@ class OpenPool(NamedTuple):
     pool: Pool
     tables: PoolTables
     pools: Mapping[str, Pool]
-    settings: Settings
+    settings: "Settings"
 
 
 @asynccontextmanager
 async def open_pool(name: str) -> AsyncIterator[OpenPool]:
     """Give the pool of that name as the settings have it; a name that is not configured ends in a sentence."""
+    # Only what reads needs settings and Redis, and not who asks for help.
+    from worker.settings import load_settings  # noqa: PLC0415
+    from worker.stream.opening import load_pools, open_tables  # noqa: PLC0415
+    from worker.tables.connect import connect  # noqa: PLC0415
+    from worker.tables.registry import Registry  # noqa: PLC0415
+
     settings = load_settings()
     pools = load_pools(settings)
     pool = pool_named(name, pools)

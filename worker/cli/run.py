@@ -2,10 +2,6 @@
 
 import typer
 
-from worker.settings import load_settings
-from worker.stream.logs import configure_logs
-from worker.stream.worker import work
-
 
 def worker() -> None:
     """Rate what is published to the four input topics, until SIGTERM or SIGINT.
@@ -14,6 +10,11 @@ def worker() -> None:
     time. Exit codes: 0 ended in good order, 1 crashed, 2 a wrong setting, 3 Redis and Kafka do not fit together (lost
     writes, deleted records), 4 Redis or Kafka was away for longer than RATINGS_RETRY_S.
     """
+    # Only what rates needs Faust, and not who asks for help.
+    from worker.settings import load_settings  # noqa: PLC0415
+    from worker.stream.logs import configure_logs  # noqa: PLC0415
+    from worker.stream.worker import work  # noqa: PLC0415
+
     settings = load_settings()
     configure_logs(settings)
     raise typer.Exit(work(settings))

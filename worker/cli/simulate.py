@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
 import typer
@@ -16,7 +18,8 @@ from rich.table import Table
 from worker.cli.errors import AWAY, WRONG_SETTING, fail
 from worker.cli.simulation import DAY_MS, Kind, Published, Scenario, Shares
 from worker.cli.simulation.feed import simulate as simulated
-from worker.cli.simulation.sending import TopicMissingError, now_ms, send
+from worker.cli.simulation.marks import Marks, TopicMissingError, find_marks
+from worker.cli.simulation.sending import now_ms, send
 from worker.files import packaged
 from worker.ratings.instants import format_instant, parse_instant
 from worker.rules.errors import PoolsError
@@ -52,6 +55,9 @@ def simulate(
     key: Annotated[
         Literal["match", "pool"], typer.Option(help="Key of the records: `pool` gives each pool strict order.")
     ] = "match",
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask where others have published to the topics: go on.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Publish realistic matches, analyses, prizes and links, and tell what was written, to compare with what comes out.
@@ -65,11 +71,12 @@ def simulate(
     duration_ms = max(1, round(days * DAY_MS))
     ended_ms = _end(end, paced=rate is not None)
     scenario = Scenario(seed, matches, ended_ms - duration_ms, ladders, players, duration_ms, shares, key=key)
+    marks = _agreed(scenario, settings, yes=yes)
     if rate is not None:
         duration_ms = max(1, round(scenario.expected_records / rate * 1000))
         scenario = Scenario(seed, matches, now_ms(), ladders, players, duration_ms, shares, key=key)
     began = time.monotonic()
-    written = _publish(scenario, settings, paced=rate is not None, quiet=as_json)
+    written = _publish(scenario, settings, marks, paced=rate is not None, quiet=as_json)
     _print(scenario, written, time.monotonic() - began, as_json=as_json)
 
 
@@ -98,7 +105,41 @@ def _end(text: str, *, paced: bool) -> int:
         raise typer.BadParameter(f"--end: {error}, or be `now`.") from None
 
 
-def _publish(scenario: Scenario, settings: Settings, *, paced: bool, quiet: bool) -> Written:
+def _agreed(scenario: Scenario, settings: Settings, *, yes: bool) -> Marks:
+    """Return the marks to go on with; where others have published, end unless somebody agrees."""
+    with _told(scenario, settings):
+        marks = asyncio.run(find_marks(settings))
+    if marks.others is None or yes:
+        return marks
+    found = f"{marks.others} at {settings.kafka_bootstrap} has records that were not simulated"
+    made_up = f"{scenario.matches:,} made-up matches"
+    if not sys.stdin.isatty():
+        fail(
+            f"{found}: set RATINGS_TOPIC_PREFIX to topics of their own, or give --yes to publish {made_up} among them.",
+            WRONG_SETTING,
+        )
+    if not typer.confirm(f"{found}. Publish {made_up} among them?", err=True):
+        fail("Nothing was published.")
+    return marks
+
+
+@contextmanager
+def _told(scenario: Scenario, settings: Settings) -> Iterator[None]:
+    """End what brokers refuse in a sentence."""
+    try:
+        yield
+    except TopicMissingError as error:
+        fail(str(error))
+    except InvalidTimestampError:
+        fail(
+            f"The brokers take no records dated up to {format_instant(scenario.end_ms)}: choose another --end, "
+            "or see to message.timestamp.after.max.ms and message.timestamp.before.max.ms of the topics."
+        )
+    except KafkaConnectionError:
+        fail(f"No Kafka broker can be reached at {settings.kafka_bootstrap}: see to RATINGS_KAFKA_BOOTSTRAP.", AWAY)
+
+
+def _publish(scenario: Scenario, settings: Settings, marks: Marks, *, paced: bool, quiet: bool) -> Written:
     written: Written = Counter()
     progress = Progress(
         TextColumn("{task.description}"),
@@ -116,19 +157,10 @@ def _publish(scenario: Scenario, settings: Settings, *, paced: bool, quiet: bool
         progress.advance(task, len(chunk))
 
     try:
-        with progress:
-            asyncio.run(send(simulated(scenario), settings, paced=paced, sent=count))
+        with _told(scenario, settings), progress:
+            asyncio.run(send(simulated(scenario), settings, paced=paced, sent=count, marks=marks))
     except KeyboardInterrupt:
         typer.echo("Stopped before the end; at least this was written:", err=True)
-    except TopicMissingError as error:
-        fail(str(error))
-    except InvalidTimestampError:
-        fail(
-            f"The brokers take no records dated up to {format_instant(scenario.end_ms)}: choose another --end, "
-            "or see to message.timestamp.after.max.ms and message.timestamp.before.max.ms of the topics."
-        )
-    except KafkaConnectionError:
-        fail(f"No Kafka broker can be reached at {settings.kafka_bootstrap}: see to RATINGS_KAFKA_BOOTSTRAP.", AWAY)
     return written
 
 

@@ -14,7 +14,9 @@ from worker.stream.topic_admin import apply as apply_plan
 from worker.stream.topic_admin import read_topics, topic_admin
 from worker.stream.topics import DeclaredTopic, Difference, parse_topics, plan, with_overrides
 
-app = typer.Typer(no_args_is_help=True, help="Create the Kafka topics, or check those that are there.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Create the Kafka topics, or check those that are there."
+)
 
 Outputs = Annotated[
     bool,

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from worker.ratings.delivery import Delivery
 from worker.ratings.events import MatchAnalyzed
+from worker.ratings.instants import DAY_MS
 from worker.ratings.outcome import Cause, Change, Changes, Kind, Letter, Outcome, ParkedWrite, RecordWrite, refuse
 from worker.ratings.refusal import Reason, Refusal
 from worker.ratings.rows import Exchange, Exchanged, Parked, ParkedAnalysis, Prs, RatedRecord, RecordedSide, Row
@@ -40,6 +41,14 @@ class Settlement(Struct, frozen=True, gc=False):
 
 
 UNSETTLED = Settlement(None, False)
+
+
+def records_kept_ms(rules: Ruleset) -> int:
+    """Return for how many ms behind the horizon a record is kept: where there is a PR rule, one more retention.
+
+    So an analysis that comes up to that late finds its match, and is told that it is too late.
+    """
+    return rules.retention_days * DAY_MS if rules.pr_rule is not None else 0
 
 
 def resolve_parked(rules: Ruleset, match: MatchFinished, parked: Parked | None, settles_by_ms: int) -> Settlement:

@@ -4,14 +4,13 @@ from msgspec.structs import replace
 
 from worker.ratings.analysis import resolve_parked
 from worker.ratings.delivery import Delivery
+from worker.ratings.instants import DAY_MS
 from worker.ratings.outcome import Cause, Change, Changes, Kind, Outcome, ParkedWrite, RecordWrite, refuse
 from worker.ratings.refusal import Reason, Refusal
 from worker.ratings.rows import MatchRecord, RatedRecord, RecordedSide, Row, WindowEntry, new_row
 from worker.ratings.state import State
 from worker.rules.match import MatchFinished
 from worker.rules.ruleset import Ruleset, Side, Standing
-
-DAY_MS = 86_400_000
 
 BEHIND_HORIZON = Refusal(
     Reason.TOO_LATE, "The match at /finished_at ended before this pool's horizon, where repeats can no longer be told."

@@ -4,10 +4,11 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
+from worker.ratings.delivery import Header, Unreadable
 from worker.ratings.instants import format_instant
 from worker.ratings.outcome import Change, Changes, Letter, Outcome
 
-Headers = list[tuple[str, bytes]]
+Headers = list[Header]
 
 
 class Message(Struct, frozen=True, gc=False, array_like=True):
@@ -109,6 +110,9 @@ def _headers(event_type: bytes, pool: str, occurred_at: str) -> Headers:
 
 
 DLT_HEADERS = ("dlt-reason", "dlt-message", "dlt-topic", "dlt-partition", "dlt-offset", "dlt-timestamp")
+DLT_BODY = "dlt-body"
+"""Header of letters only that lack key, body and the original's headers; it says why."""
+TOO_LARGE, UNREADABLE = b"left out: too large", b"left out: unreadable"
 
 
 def _letter(letter: Letter) -> Message:
@@ -122,12 +126,15 @@ def _letter(letter: Letter) -> Message:
         str(source.offset),
         str(delivery.timestamp_ms),
     )
-    kept = [(name, value) for name, value in delivery.headers if name not in DLT_HEADERS]
-    added = [(name, text.encode("ascii", "backslashreplace")) for name, text in zip(DLT_HEADERS, said, strict=True)]
-    return Message(f"{source.topic}.dlt", delivery.key, delivery.value, kept + added)
+    kept = [header for header in delivery.headers if header[0] not in DLT_HEADERS and header[0] != DLT_BODY]
+    added: Headers = [
+        (name, text.encode("ascii", "backslashreplace")) for name, text in zip(DLT_HEADERS, said, strict=True)
+    ]
+    message = Message(f"{source.topic}.dlt", delivery.key, delivery.value, kept + added)
+    return without_body(message, UNREADABLE) if isinstance(delivery.value, Unreadable) else message
 
 
-def without_body(letter: Message) -> Message:
+def without_body(letter: Message, why: bytes = TOO_LARGE) -> Message:
     """Return a dead letter that fits any topic: reason and coordinates of the original, which stays in its own."""
     kept = [(name, value) for name, value in letter.headers if name in DLT_HEADERS]
-    return replace(letter, key=None, value=None, headers=[*kept, ("dlt-body", b"left out: too large")])
+    return replace(letter, key=None, value=None, headers=[*kept, (DLT_BODY, why)])

@@ -15,10 +15,9 @@ from mode import ServiceT
 
 from worker.settings import Settings
 from worker.stream.ending import Exit, is_expected
+from worker.stream.inputs import INPUTS
 from worker.stream.kafka import kafka_client_options
 from worker.stream.transport import BatchConsumer, BatchMessage, BatchTransport, HandThrough
-
-INPUTS = ("match-finished", "match-analyzed", "tournament-prize-awarded", "identity-linked")
 
 _log = structlog.get_logger(__name__)
 
@@ -26,23 +25,24 @@ _log = structlog.get_logger(__name__)
 _NEVER_S = 10 * 365 * 86_400.0
 
 
-def _nothing() -> None:
-    """Discard nothing."""
-
-
 class PartitionBatch(NamedTuple):
-    """Records of one partition, in order, at least one; `topic` is the real name, with the prefix.
+    """All that can be read of one partition from offset `begin` to before `end`, in order; `topic` has the prefix.
 
-    `acknowledge` has them committed with the next commit. It is called once all of them are done, in the order in which
+    There may be no record in it: markers of transactions and what was aborted take offsets too.
+    `acknowledge` has all of it committed with the next commit. It is called once all is done, in the order in which
     the batches of the partition came; for a batch whose partition was given away since, it does nothing. `discard` is
     for a batch that was dropped: nothing of its partition is committed after it until the next assignment.
+    `is_current` tells whether it belongs to the assignment in force, which may end while one waits.
     """
 
     topic: str
     partition: int
     records: Sequence[ConsumerRecord]
+    begin: int
+    end: int
     acknowledge: Callable[[], Awaitable[None]]
-    discard: Callable[[], None] = _nothing
+    discard: Callable[[], None]
+    is_current: Callable[[], bool]
 
 
 Take = Callable[[PartitionBatch], Awaitable[None]]
@@ -172,8 +172,11 @@ def _add_agent(app: WorkerApp, topic: str, take: Take) -> None:
                         message.topic,
                         message.partition,
                         records,
+                        message.begin,
+                        message.offset + 1,
                         partial(_acknowledge, app, stream, event),
                         partial(consumer.discard, message),
+                        partial(consumer.is_current, message),
                     )
                 )
         except Exception as error:

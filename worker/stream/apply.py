@@ -19,7 +19,7 @@ from worker.rules.pools import Pool
 from worker.rules.ruleset import Ruleset
 from worker.stream.decode import Decoded
 from worker.tables.errors import LostWritesError
-from worker.tables.tables import Cause, Commit, Committed, Loaded, Partition, PoolTables, Stored, Wanted
+from worker.tables.tables import SETTLED, Cause, Commit, Committed, Loaded, Partition, PoolTables, Stored, Wanted
 
 
 @dataclass(slots=True)
@@ -187,6 +187,9 @@ async def _commit_once(
     for cause, position in zip(decided.commit.causes, committed.positions, strict=True):
         if position is None:
             stale.add(cause.source)
+            continue
+        if position == SETTLED:
+            done.skipped += 1
             continue
         done.position = max(done.position, position)
         done.outcomes.append((cause.source, cause.outcome))

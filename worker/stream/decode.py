@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 from msgspec import Struct
 
-from worker.ratings.delivery import Delivery
+from worker.ratings.delivery import Delivery, Unreadable
 from worker.ratings.events import AnalyzedPlayer, Event, IdentityLinked, MatchAnalyzed, TournamentPrizeAwarded
 from worker.ratings.instants import DAY_MS, format_instant, parse_instant
 from worker.ratings.refusal import Reason, Refusal
@@ -88,7 +88,7 @@ class Decoder:
     def decode(self, delivery: Delivery) -> Decoded:
         """Return the delivery's event, or the first reason why it is refused."""
         if not delivery.value:
-            return _undecodable(delivery, Reason.NOT_JSON, "The value is empty, but must be a JSON object.")
+            return _undecodable(delivery, Reason.NOT_JSON, _nothing_there(delivery.value))
         try:
             raw = orjson.loads(delivery.value)
         except orjson.JSONDecodeError as error:
@@ -156,6 +156,12 @@ def _unpublished(event: Event, pool: Pool) -> Refusal | None:
         except UnpublishedFormulaError as error:
             return Refusal(Reason.UNPUBLISHED_FORMULA, sentence(str(error)))
     return None
+
+
+def _nothing_there(value: bytes | None) -> str:
+    if isinstance(value, Unreadable):
+        return sentence(value.why)
+    return "The value is empty, but must be a JSON object."
 
 
 def _undecodable(delivery: Delivery, reason: Reason, message: str) -> Decoded:

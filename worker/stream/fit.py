@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from worker.stream.ending import DOES_NOT_FIT, Fatal
+from worker.stream.ending import CRASHED, DOES_NOT_FIT, Fatal
 from worker.stream.offsets import Offsets
 from worker.tables.tables import Marker, Partition, PoolTables
 
@@ -66,15 +66,22 @@ async def check_assignment(
     return found
 
 
-async def check_gap(partition: Partition, expected: int, offsets: Offsets) -> None:
-    """Raise Fatal with exit code 3 if records from offset `expected` on were deleted before they were read.
+async def check_gap(partition: Partition, expected: int, begin: int, offsets: Offsets) -> None:
+    """Raise Fatal for what was read from offset `begin` on although `expected` came next.
 
-    A gap alone proves nothing: transactions leave them.
+    The exit code is 3 if the records between were deleted before they were read; 1 if they are still there, and so
+    will be read by whoever starts from what was committed.
     """
-    begin = (await offsets.begins([partition]))[partition]
-    if begin > expected:
+    log_begin = (await offsets.begins([partition]))[partition]
+    gap = f"{partition.topic}/{partition.number}: offset {expected} comes next, but"
+    if log_begin > expected:
         raise Fatal(
             DOES_NOT_FIT,
-            f"{partition.topic}/{partition.number}: offset {expected} comes next, but the log now begins at {begin}, "
-            f"so the records between were deleted before they were rated. {ADVICE}",
+            f"{gap} the log now begins at {log_begin}, so the records between were deleted before they were rated. "
+            f"{ADVICE}",
         )
+    raise Fatal(
+        CRASHED,
+        f"{gap} {begin} was read. Nothing was rated on it, and nothing is lost: start the worker again, and it reads "
+        "from there.",
+    )

@@ -16,10 +16,13 @@ from worker.tables.tables import UNPOOLED, Partition
 
 
 class Reached(NamedTuple):
-    """What a batch takes of one partition: first and next offset, and the newest record timestamp in UTC ms."""
+    """What a batch takes of one partition: all from offset `begin` to before `end`.
 
-    first: int
-    offset: int
+    `timestamp_ms` is the newest record timestamp in UTC ms, 0 where there is no record.
+    """
+
+    begin: int
+    end: int
     timestamp_ms: int
 
 
@@ -37,16 +40,18 @@ class Batch(NamedTuple):
 
 @dataclass(slots=True)
 class _Queue:
-    """One partition: decoded events in order, and after which offset each delivered batch is complete."""
+    """One partition: what was delivered and is not yet taken whole, its events in order, and where taking goes on."""
 
+    begin: int
+    delivered: deque[PartitionBatch] = field(default_factory=deque)
     events: deque[Decoded] = field(default_factory=deque)
-    ends: deque[tuple[int, PartitionBatch]] = field(default_factory=deque)
 
 
 class Intake:
     """Where the agents leave their batches and the lane finds the next one.
 
-    `put` holds an agent back while `most_waiting` events wait, so that memory stays bounded.
+    `put` holds an agent back while `most_waiting` events wait, so that memory stays bounded. Whatever is queued belongs
+    to the assignment in force: behind a batch that was dropped, nothing of its partition may be taken.
     """
 
     def __init__(self, decoders: Mapping[str, Decoder], most_waiting: int) -> None:
@@ -57,22 +62,30 @@ class Intake:
         self._changed = asyncio.Condition()
 
     async def put(self, delivered: PartitionBatch) -> None:
-        """Decode a delivered batch and let it wait for its turn."""
+        """Decode a delivered batch and let it wait for its turn; discard it if its assignment ends before that."""
         decoder = self._decoders[delivered.topic]
         async with self._changed:
-            await self._changed.wait_for(lambda: self._waiting < self._most_waiting)
-            queue = self._queues.setdefault(Partition(delivered.topic, delivered.partition), _Queue())
+            await self._changed.wait_for(lambda: self._has_room(delivered) or not delivered.is_current())
+            if not delivered.is_current():
+                delivered.discard()
+                return
+            queue = self._queues.setdefault(_partition(delivered), _Queue(delivered.begin))
+            if not queue.delivered:
+                queue.begin = delivered.begin
+            queue.delivered.append(delivered)
             queue.events.extend([decoder.decode(as_delivery(record)) for record in delivered.records])
-            queue.ends.append((delivered.records[-1].offset, delivered))
             self._waiting += len(delivered.records)
             self._changed.notify_all()
 
     async def next_batch(self, most: int, *, wait: bool = True) -> Batch | None:
-        """Return what waits, up to `most` events; without `wait` None if there is nothing, else as soon as there is."""
+        """Return what waits, up to `most` events; without `wait` None if there is nothing, else as soon as there is.
+
+        A batch without events says only how far partitions were read in which there was nothing for us.
+        """
         async with self._changed:
-            if not wait and not self._waiting:
+            if not wait and not self._anything_waits():
                 return None
-            await self._changed.wait_for(lambda: self._waiting > 0)
+            await self._changed.wait_for(self._anything_waits)
             batch = self._merge(most)
             self._waiting -= len(batch.events)
             self._changed.notify_all()
@@ -82,11 +95,20 @@ class Intake:
         """Forget what waits of partitions that were given away; whoever has them now reads it again."""
         async with self._changed:
             for partition in partitions:
-                queue = self._queues.pop(partition, _Queue())
+                queue = self._queues.pop(partition, _Queue(0))
                 self._waiting -= len(queue.events)
-                for _, delivered in queue.ends:
+                for delivered in queue.delivered:
                     delivered.discard()
             self._changed.notify_all()
+
+    def _has_room(self, delivered: PartitionBatch) -> bool:
+        """Return whether a batch may be queued; one with a gap before it only once it begins a batch of the lane."""
+        queue = self._queues.get(_partition(delivered))
+        follows = queue is None or not queue.delivered or queue.delivered[-1].end == delivered.begin
+        return follows and self._waiting < self._most_waiting
+
+    def _anything_waits(self) -> bool:
+        return any(queue.delivered for queue in self._queues.values())
 
     def _merge(self, most: int) -> Batch:
         """Take the heads of all partitions by their instants; within a partition the order stays as it is."""
@@ -106,21 +128,35 @@ class Intake:
                 heapreplace(heads, (_instant(waiting[0]), partition))
             else:
                 heappop(heads)
-        reached = {partition: _reached(deliveries) for partition, deliveries in taken.items()}
-        return Batch(events, by_pool, reached, self._complete(reached))
+        reached: dict[Partition, Reached] = {}
+        complete: list[PartitionBatch] = []
+        for partition, queue in self._queues.items():
+            if queue.delivered:
+                begin, whole = queue.begin, _whole(queue)
+                queue.begin = _next_offset(queue, whole, taken[partition])
+                if queue.begin > begin:
+                    newest_ms = max((delivery.timestamp_ms for delivery in taken[partition]), default=0)
+                    reached[partition] = Reached(begin, queue.begin, newest_ms)
+                complete += whole
+        return Batch(events, by_pool, reached, [delivered.acknowledge for delivered in complete])
 
-    def _complete(self, reached: Mapping[Partition, Reached]) -> list[Callable[[], Awaitable[None]]]:
-        complete = []
-        for partition, (_, offset, _) in reached.items():
-            ends = self._queues[partition].ends
-            while ends and ends[0][0] < offset:
-                complete.append(ends.popleft()[1].acknowledge)
-        return complete
+
+def _partition(delivered: PartitionBatch) -> Partition:
+    return Partition(delivered.topic, delivered.partition)
 
 
-def _reached(deliveries: Sequence[Delivery]) -> Reached:
-    newest_ms = max(delivery.timestamp_ms for delivery in deliveries)
-    return Reached(deliveries[0].source.offset, deliveries[-1].source.offset + 1, newest_ms)
+def _whole(queue: _Queue) -> list[PartitionBatch]:
+    """Take out what was delivered and of which no event waits any more."""
+    whole = []
+    while queue.delivered and (not queue.events or queue.events[0].delivery.source.offset >= queue.delivered[0].end):
+        whole.append(queue.delivered.popleft())
+    return whole
+
+
+def _next_offset(queue: _Queue, whole: Sequence[PartitionBatch], taken: Sequence[Delivery]) -> int:
+    """Return where taking goes on: behind the last event taken, and behind what was delivered whole."""
+    after_events = taken[-1].source.offset + 1 if taken else queue.begin
+    return max(after_events, whole[-1].end if whole else queue.begin)
 
 
 def _instant(event: Decoded) -> int:

@@ -14,7 +14,7 @@ from worker.rules.pools import Pool
 from worker.settings import Settings
 from worker.stream.apply import Applied, Decided, Progress, Target, apply, commit, decide_all, load
 from worker.stream.decode import Decoded
-from worker.stream.ending import BUDGET_SPENT, DOES_NOT_FIT, Exit, Fatal
+from worker.stream.ending import BUDGET_SPENT, CRASHED, DOES_NOT_FIT, Exit, Fatal
 from worker.stream.fit import ADVICE, check_gap
 from worker.stream.health import Health
 from worker.stream.intake import Batch, Intake
@@ -23,7 +23,7 @@ from worker.stream.offsets import Offsets
 from worker.stream.publish import Publisher
 from worker.stream.record import log_outcomes, record
 from worker.stream.retry import retried
-from worker.tables.errors import LostWritesError
+from worker.tables.errors import HoleError, LostWritesError
 from worker.tables.tables import Loaded, Marker, Partition, PoolTables
 
 log = structlog.get_logger()
@@ -108,7 +108,27 @@ class Lane:
             for partition, marker in pool_markers.items():
                 known = self._applied[pool].get(partition, 0)
                 self._applied[pool][partition] = max(known, marker.applied)
-                self._expected[partition] = marker.applied
+        for partition in {partition for pool_markers in markers.values() for partition in pool_markers}:
+            self._expected[partition] = min(pool_markers[partition].applied for pool_markers in markers.values())
+
+    async def publish(self, messages: Sequence[Message]) -> None:
+        """Publish, and give up on a Kafka that has not confirmed when the budget is spent."""
+        if not messages:
+            return
+        publishing = asyncio.create_task(self._publisher.publish(messages))
+        waited = 0.0
+        try:
+            while not (await asyncio.wait({publishing}, timeout=PATIENCE_S))[0]:
+                waited += PATIENCE_S
+                if waited >= self._settings.retry_s:
+                    raise Fatal(
+                        BUDGET_SPENT,
+                        f"Kafka has confirmed nothing for {waited:g} s (RATINGS_RETRY_S); nothing was acknowledged",
+                    )
+                self._health.failing("Publishing", f"Kafka has confirmed nothing for {waited:g} s")
+            await publishing
+        finally:
+            publishing.cancel()
 
     async def run(self) -> None:
         """Work until cancelled; whatever goes wrong for good ends the process through `leave`."""
@@ -145,6 +165,8 @@ class Lane:
     def _fail(self, error: BaseException) -> None:
         if isinstance(error, LostWritesError):
             error = Fatal(DOES_NOT_FIT, f"{error}: Redis has lost writes. {ADVICE}")
+        elif isinstance(error, HoleError):
+            error = Fatal(CRASHED, f"{error}. Nothing is lost: start the worker again, and it reads from there.")
         if not self._leave.failed and not isinstance(error, Fatal):
             log.error("the lane failed", exc_info=error)
         self._leave.fail_with(error, "The lane")
@@ -152,10 +174,10 @@ class Lane:
     async def _look_for_gaps(self, batch: Batch) -> None:
         for partition, reached in batch.reached.items():
             expected = self._expected.get(partition, 0)
-            if reached.first > expected:
-                gap = partial(check_gap, partition, expected, self._offsets)
+            if reached.begin > expected:
+                gap = partial(check_gap, partition, expected, reached.begin, self._offsets)
                 await self._retried("Looking for deleted records", gap)
-            self._expected[partition] = max(expected, reached.offset)
+            self._expected[partition] = max(expected, reached.end)
 
     async def _decide(self, loaded: _Loaded, before: _Prepared | None) -> _Prepared:
         decided = {}
@@ -182,7 +204,8 @@ class Lane:
         decided = prepared.parts if prepared is not None else {}
         if batch is not None:
             await self._look_for_gaps(batch)
-            self._metrics.batch_size.observe(len(batch.events))
+            if batch.events:
+                self._metrics.batch_size.observe(len(batch.events))
         committing = (self._commit_pool(name, part, batch) for name, part in decided.items())
         loading = self._load(batch, leave_out=decided)
         parts, committed = await asyncio.gather(loading, asyncio.gather(*committing))
@@ -235,7 +258,7 @@ class Lane:
         if before is not None:
             await before.published
         with self._metrics.stage("publish"):
-            await self._retried("Publishing", partial(self._publish, messages))
+            await self._retried("Publishing", partial(self.publish, messages))
 
     async def _settle_next(
         self,
@@ -256,29 +279,10 @@ class Lane:
         for acknowledge in batch.acknowledgements:
             await acknowledge()
 
-    async def _publish(self, messages: Sequence[Message]) -> None:
-        """Publish, and give up on a Kafka that has not confirmed when the budget is spent."""
-        if not messages:
-            return
-        publishing = asyncio.create_task(self._publisher.publish(messages))
-        waited = 0.0
-        try:
-            while not (await asyncio.wait({publishing}, timeout=PATIENCE_S))[0]:
-                waited += PATIENCE_S
-                if waited >= self._settings.retry_s:
-                    raise Fatal(
-                        BUDGET_SPENT,
-                        f"Kafka has confirmed nothing for {waited:g} s (RATINGS_RETRY_S); nothing was acknowledged",
-                    )
-                self._health.failing("Publishing", f"Kafka has confirmed nothing for {waited:g} s")
-            await publishing
-        finally:
-            publishing.cancel()
-
     async def _settle(self, name: str, sources: Sequence[Source], batch: Batch) -> None:
         believed = self._applied[name]
         markers = [
-            Marker(partition, reached.offset, reached.timestamp_ms, believed.get(partition, 0))
+            Marker(partition, reached.end, reached.timestamp_ms, believed.get(partition, 0), reached.begin)
             for partition, reached in batch.reached.items()
         ]
         await self._retried(f"Settling pool {name}", partial(self._tables[name].settle, sources, markers))

@@ -22,7 +22,9 @@ class Offsets:
 
     async def start(self) -> None:
         """Connect; raises a KafkaError where that fails, and may be called again then."""
-        consumer, admin = AIOKafkaConsumer(**self._options), AIOKafkaAdminClient(**self._options)
+        # So that a log ends where whoever leaves out open and aborted transactions can read to.
+        consumer = AIOKafkaConsumer(**self._options, isolation_level="read_committed")
+        admin = AIOKafkaAdminClient(**self._options)
         try:
             await consumer.start()
             await admin.start()
@@ -59,6 +61,6 @@ class Offsets:
         return {Partition(tp.topic, tp.partition): offset for tp, offset in offsets.items()}
 
     async def ends(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
-        """Return the offset after the last record of each log."""
+        """Return the offset up to which each log can be read now; beyond it are transactions that are still open."""
         offsets = await self._consumer.end_offsets([TopicPartition(*name) for name in partitions])
         return {Partition(tp.topic, tp.partition): offset for tp, offset in offsets.items()}

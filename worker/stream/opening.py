@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from worker.files import packaged
+from worker.ratings.analysis import records_kept_ms
 from worker.rules.pools import Pool, parse_pools
 from worker.settings import Settings
 from worker.tables.connect import RedisClient
@@ -20,4 +21,5 @@ def open_tables(
     client: RedisClient, settings: Settings, pools: Mapping[str, Pool], run: str = "reader"
 ) -> dict[str, PoolTables]:
     """Return the tables of every pool, and those of what belongs to none."""
-    return {name: RedisTables(client, settings.redis_namespace, name, run) for name in (*pools, UNPOOLED)}
+    kept_ms = {name: records_kept_ms(pool.rules) for name, pool in pools.items()} | {UNPOOLED: 0}
+    return {name: RedisTables(client, settings.redis_namespace, name, run, kept) for name, kept in kept_ms.items()}

@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from aiokafka.errors import ConsumerStoppedError, KafkaConnectionError, KafkaError
+from aiokafka.errors import ConsumerStoppedError, CorruptRecordException, KafkaConnectionError, KafkaError
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 from faust.types import TP
 
+from worker.stream.damage import Damage
 from worker.stream.ending import BUDGET_SPENT, Fatal
+from worker.stream.unreadable import stand_in_for_unreadable
 
 _log = structlog.get_logger(__name__)
 
@@ -24,13 +26,20 @@ _log = structlog.get_logger(__name__)
 _FETCH_MAX_WAIT_MS = 10
 _FETCH_MAX_BYTES = 16 * 1024 * 1024
 _CONNECT_AGAIN_S = 1.0
+_FETCH_AGAIN_S = 0.1
 
 
 class Taken(NamedTuple):
-    """Records taken out of aiokafka, in order, and the assignment (aiokafka's own object) they were taken under."""
+    """Records taken out of aiokafka, in order, and the assignment (aiokafka's own object) they were taken under.
+
+    They are all that can be read of the offsets from `begin` to before `end`, which may be nothing: markers of
+    transactions, what was aborted and what was compacted away take offsets too.
+    """
 
     records: list[ConsumerRecord]
     assignment: object
+    begin: int
+    end: int
 
 
 class QuotaThread(AIOKafkaConsumerThread):
@@ -42,6 +51,7 @@ class QuotaThread(AIOKafkaConsumerThread):
         self._client_options = client_options
         self._quota = quota
         self._retry_s = retry_s
+        self._damage = Damage(retry_s)
         super().__init__(consumer, **kwargs)
 
     @property
@@ -78,6 +88,7 @@ class QuotaThread(AIOKafkaConsumerThread):
 
     def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:  # noqa: ARG002
         conf = self.app.conf
+        stand_in_for_unreadable()
         return AIOKafkaConsumer(
             **self._client_options,
             client_id=conf.broker_client_id,
@@ -131,13 +142,26 @@ class QuotaThread(AIOKafkaConsumerThread):
         # One poll is about one batch, with a share of every partition, so that heads of the same time meet in it.
         share = max(1, self._quota // max(1, len(ready)))
         for tp in ready:
+            begin = _position(assignment, tp)
             try:
                 found = await fetcher.fetched_records([tp], max_records=share)
+            except CorruptRecordException as error:
+                self._damage.found(tp, _position(assignment, tp), error)
+                await asyncio.sleep(_FETCH_AGAIN_S)
+                continue
             except KafkaError:
                 # What was taken before must not be lost; the broker gives the same error again.
                 if taken:
                     break
                 raise
-            if tp in found:
-                taken[TP(tp.topic, tp.partition)] = Taken(found[tp], assignment)
+            end = _position(assignment, tp)
+            if begin is not None and end is not None and end > begin:
+                self._damage.gone(tp)
+                taken[TP(tp.topic, tp.partition)] = Taken(found.get(tp, []), assignment, begin, end)
         return taken
+
+
+def _position(assignment: Any, tp: Any) -> int | None:
+    """Return the offset that is read next, None before it is known."""
+    state = assignment.state_value(tp)
+    return state.position if state is not None and state.has_valid_position else None

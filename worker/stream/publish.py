@@ -18,6 +18,8 @@ from worker.stream.kafka import kafka_client_options
 log = structlog.get_logger()
 
 BATCH_BYTES = 512 * 1024
+CACHED_KEY_BYTES = 1024
+"""Keys of events are shorter; those of dead letters are as they came, and may be of a mebibyte each."""
 REQUEST_TIMEOUT_MS = 30_000
 STOP_S = 5.0
 
@@ -41,6 +43,7 @@ class Publisher:
         self._producer: Any = None
         self._broken = False
         self._unkeyed = 0
+        self._one_at_a_time = asyncio.Lock()
 
     async def start(self) -> None:
         """Connect; raises a KafkaError where that fails, and may be called again then."""
@@ -73,6 +76,10 @@ class Publisher:
         A dead letter that is too large for its topic goes without its body. Raises PublishError for any other refusal;
         then all of it has to be published again.
         """
+        async with self._one_at_a_time:
+            await self._publish(messages)
+
+    async def _publish(self, messages: Sequence[Message]) -> None:
         if self._broken:
             await self._restart()
         self._broken = True  # until all is confirmed: whatever ends this early leaves a hole in the producer's sequence
@@ -105,7 +112,7 @@ class Publisher:
 
     def _hash(self, key: bytes | None) -> int:
         if key is not None:
-            return _murmur2(key)
+            return _murmur2(key) if len(key) <= CACHED_KEY_BYTES else _murmur2.__wrapped__(key)
         self._unkeyed += 1
         return self._unkeyed
 

@@ -25,6 +25,8 @@ def log_outcomes(applied: Mapping[str, Applied]) -> None:
 
 def record(metrics: Metrics, batch: Batch, applied: Mapping[str, Applied], now_s: float) -> None:
     """Count what was answered; `now_s` is the worker's clock, seconds since 1970."""
+    if not batch.events:
+        return
     oldest_ms = min(event.delivery.timestamp_ms for event in batch.events)
     metrics.event_age_seconds.observe(max(0.0, now_s - oldest_ms / 1000))
     for pool, part in applied.items():

@@ -23,9 +23,13 @@ _COMMIT_PATIENCE_S = 2.0
 
 
 class BatchMessage(ConsumerMessage):
-    """The Faust message of one batch: its value is the list of records, its offset that of the last one."""
+    """The Faust message of one batch: its value is the list of records, its offset the last one that it covers.
+
+    It covers the offsets from `begin` on, among them those of markers of transactions and of what was aborted.
+    """
 
     assignment: object = None
+    begin = 0
     released = False
 
 
@@ -62,6 +66,7 @@ class BatchConsumer(driver.Consumer):
         self._assignments = 0
         self._opened: int | None = None
         self._abandoned = False
+        self._given_away = False
         self._dropped: set[TP] = set()
 
     @property
@@ -74,8 +79,11 @@ class BatchConsumer(driver.Consumer):
         self._opened = assignment_number
 
     def is_current(self, message: BatchMessage) -> bool:
-        """Tell whether the batch belongs to the assignment in force; one of an earlier assignment comes again."""
-        return message.assignment is self._thread.assignment_in_force
+        """Tell whether the batch belongs to the assignment in force; one of an earlier assignment comes again.
+
+        An assignment ends when its batches in hand have been waited for, though aiokafka keeps it until the next one.
+        """
+        return not self._given_away and message.assignment is self._thread.assignment_in_force
 
     def in_hand(self) -> int:
         """Return the number of batches that agents have taken and that are neither acknowledged nor discarded."""
@@ -120,6 +128,7 @@ class BatchConsumer(driver.Consumer):
         self.assignment_number = self._assignments
         for leftover in (self._acked, self._acked_index, self._dropped, self._unacked_messages):
             leftover.clear()
+        self._given_away = False
         await super().on_partitions_assigned(assigned, generation_id)
 
     async def wait_empty(self) -> None:
@@ -130,6 +139,7 @@ class BatchConsumer(driver.Consumer):
             if self.should_stop:
                 break
             await asyncio.sleep(0.01)
+        self._given_away = True  # from here on nothing may be queued behind what is about to be dropped
         await self._commit_acknowledged()
 
     async def commit(self, *args: Any, **kwargs: Any) -> bool:
@@ -161,13 +171,12 @@ class BatchConsumer(driver.Consumer):
         )
 
     def _to_message(self, tp: TP, taken: Taken) -> BatchMessage:
-        last = taken.records[-1]
         message = BatchMessage(
-            last.topic,
-            last.partition,
-            last.offset,
-            last.timestamp / 1000,
-            last.timestamp_type,
+            tp.topic,
+            tp.partition,
+            taken.end - 1,
+            taken.records[-1].timestamp / 1000 if taken.records else 0.0,
+            0,
             [],
             None,
             cast(Any, taken.records),
@@ -177,7 +186,7 @@ class BatchConsumer(driver.Consumer):
             tp,
             generation_id=self.app.consumer_generation_id,
         )
-        message.assignment = taken.assignment
+        message.assignment, message.begin = taken.assignment, taken.begin
         return message
 
     async def _add_gap(self, tp: TP, offset_from: int, offset_to: int) -> None:

@@ -44,15 +44,13 @@ async def prune(
         table = tables[name]
         markers = {key: marker for key, marker in (await table.markers()).items() if key in ends}
         stands_at = await table.raise_horizon(horizon_ms(markers, ends, pool.rules.retention_days, _now_ms()))
-        cursor = 0
         removed = dict.fromkeys(("matches", "parked", "window_entries"), 0)
-        while True:
-            step = await table.prune(cursor, pool.rules.window_ms or 0)
+        more = True
+        while more:
+            step = await table.prune(pool.rules.window_ms or 0)
+            more = step.more
             for kind in removed:
                 removed[kind] += getattr(step, kind)
-            cursor = step.cursor
-            if cursor == 0:
-                break
         for kind, count in removed.items():
             metrics.pruned.labels(name, kind).inc(count)
         log.info("pruned", pool=name, horizon_ms=stands_at, **removed)

@@ -5,7 +5,7 @@ import contextlib
 import gc
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -15,14 +15,16 @@ from aiokafka import TopicPartition
 
 from worker.rules.pools import Pool
 from worker.settings import Settings
-from worker.stream.app import INPUTS, WorkerApp, create_app
+from worker.stream.app import WorkerApp, create_app
 from worker.stream.decode import Decoder
 from worker.stream.ending import Exit, is_expected
 from worker.stream.fit import check_assignment
 from worker.stream.health import Health
+from worker.stream.inputs import INPUTS
 from worker.stream.intake import Intake
 from worker.stream.lane import Lane
 from worker.stream.metrics import Metrics
+from worker.stream.missed import catch_up
 from worker.stream.offsets import Offsets
 from worker.stream.opening import load_pools, open_tables
 from worker.stream.publish import Publisher
@@ -37,7 +39,7 @@ from worker.stream.web import Pages, Readiness
 from worker.tables.connect import RedisClient, connect
 from worker.tables.outbox_age import OutboxAge
 from worker.tables.registry import Registry
-from worker.tables.tables import Partition
+from worker.tables.tables import Marker, Partition
 
 log = structlog.get_logger()
 
@@ -142,12 +144,16 @@ class _Worker(mode.Service):
 
     async def _assigned(self, partitions: frozenset[TopicPartition]) -> None:
         names = [Partition(tp.topic, tp.partition) for tp in partitions]
-        markers = await self._retried(
-            "Checking the assignment", partial(check_assignment, names, self._tables, self._offsets)
-        )
+        markers = await self._retried("Checking the assignment", partial(self._check_assignment, names))
         self._partitions = names
         self._lane.believe(markers)
         log.info("partitions assigned", partitions=sorted(f"{tp.topic}/{tp.partition}" for tp in partitions))
+
+    async def _check_assignment(self, partitions: Sequence[Partition]) -> dict[str, dict[Partition, Marker]]:
+        await catch_up(partitions, self._tables, self._registry, self._lane.publish)
+        markers = await check_assignment(partitions, self._tables, self._offsets)
+        await self._registry.note_reader(partitions, self._pools)
+        return markers
 
     async def _revoked(self, partitions: frozenset[TopicPartition]) -> None:
         await self._intake.drop(Partition(tp.topic, tp.partition) for tp in partitions)

@@ -10,7 +10,7 @@ from worker.ratings.rows import WindowEntry
 from worker.ratings.state import WindowQuery
 from worker.ratings.wire import complete
 from worker.rules.ruleset import Rating
-from worker.tables.errors import LostWritesError
+from worker.tables.errors import HoleError, LostWritesError
 from worker.tables.packing import (
     ABSENT,
     names_of,
@@ -19,8 +19,10 @@ from worker.tables.packing import (
     pack_parked,
     pack_record,
     pack_row,
+    parked_instant_ms,
     parked_version,
     prize_field,
+    record_instant_ms,
     record_version,
     row_version,
     unpack_link,
@@ -31,6 +33,7 @@ from worker.tables.packing import (
     unpack_row,
 )
 from worker.tables.tables import (
+    SETTLED,
     Around,
     Cause,
     Commit,
@@ -76,10 +79,11 @@ class MemoryStore:
 
 
 class MemoryTables:
-    """`PoolTables` without a Redis."""
+    """`PoolTables` without a Redis; `records_kept_ms` as there."""
 
-    def __init__(self, store: MemoryStore, pool: str, run: str) -> None:
+    def __init__(self, store: MemoryStore, pool: str, run: str, records_kept_ms: int = 0) -> None:
         self.pool = pool
+        self._records_kept_ms = records_kept_ms
         self._store = store
         self._run = run
 
@@ -91,8 +95,8 @@ class MemoryTables:
         names = dict.fromkeys([*wanted.players, *(link.account_id for link in links.values())])
         return Loaded(
             {name: unpack_row(store.players[name]) for name in names if name in store.players},
-            {name: unpack_record(store.matches[name]) for name in wanted.match_ids if name in store.matches},
-            {name: unpack_parked(store.parked[name]) for name in wanted.match_ids if name in store.parked},
+            {name: unpack_record(packed) for name in wanted.match_ids if (packed := self._record(name)) is not None},
+            {name: unpack_parked(packed) for name in wanted.match_ids if (packed := self._parked(name)) is not None},
             {query: self._games(query, wanted.window_ms) for query in wanted.games},
             [_stored(source, store.outbox[source]) for source in sorted(found, key=self._position_of)],
             {name: store.applied[name] for name in wanted.partitions if name in store.applied},
@@ -105,6 +109,17 @@ class MemoryTables:
             },
             links,
         )
+
+    def _record(self, match_id: str) -> bytes | None:
+        """Return a packed record, unless it may be pruned."""
+        packed = self._store.matches.get(match_id)
+        oldest_ms = self._store.horizon_ms - self._records_kept_ms
+        return packed if packed is not None and record_instant_ms(packed) >= oldest_ms else None
+
+    def _parked(self, match_id: str) -> bytes | None:
+        """Return packed analyses, unless they may be pruned."""
+        packed = self._store.parked.get(match_id)
+        return packed if packed is not None and parked_instant_ms(packed) >= self._store.horizon_ms else None
 
     def _games(self, query: WindowQuery, window_ms: int) -> int:
         player_id, finished_at_ms, match_id = query
@@ -137,6 +152,10 @@ class MemoryTables:
         stale: set[str] = set()
         for cause in commit.causes:
             names = set(names_of(cause.outcome))
+            if self._is_settled(cause.source):
+                stale |= names
+                positions.append(SETTLED)
+                continue
             if stale & names or not self._holds(cause.outcome):
                 stale |= names
                 positions.append(None)
@@ -151,6 +170,9 @@ class MemoryTables:
         """See `PoolTables.commit_then_load`."""
         return await self.commit(commit), await self.load(wanted)
 
+    def _is_settled(self, source: Source) -> bool:
+        return source.offset < self._store.applied.get(Partition(source.topic, source.partition), 0)
+
     def _holds(self, outcome: Outcome) -> bool:
         store = self._store
         writes = outcome.rows or outcome.record is not None or outcome.parked is not None
@@ -158,7 +180,7 @@ class MemoryTables:
             return False
         if any(_version(store.players.get(name)) != row_version(replaces) for name, _, replaces in outcome.rows):
             return False
-        record, waiting = store.matches.get(outcome.match_id), store.parked.get(outcome.match_id)
+        record, waiting = self._record(outcome.match_id), self._parked(outcome.match_id)
         if outcome.record is not None and _version(record) != record_version(outcome.record.replaces):
             return False
         if outcome.record_absent and record is not None:
@@ -183,8 +205,8 @@ class MemoryTables:
             store.matches[outcome.match_id] = head + pack_record(record)
         if outcome.parked is not None and outcome.parked.parked is not None:
             store.parked[outcome.match_id] = pack_parked(outcome.parked.parked)
-        elif outcome.parked is not None:
-            store.parked.pop(outcome.match_id, None)
+        elif outcome.parked is not None and self._parked(outcome.match_id) is not None:
+            del store.parked[outcome.match_id]
         self._write_facts(outcome, position)
         for entry in outcome.windows:
             self._add_to_window(entry)
@@ -220,6 +242,8 @@ class MemoryTables:
             applied = store.applied.get(marker.partition, 0)
             if applied < marker.believed:
                 raise LostWritesError(f"pool {self.pool}, {marker.partition}: {applied} is below {marker.believed}")
+            if applied < marker.begin:
+                raise HoleError(f"pool {self.pool}, {marker.partition}: {applied} is below {marker.begin}")
         for source in sources:
             applied = store.applied.get(Partition(source.topic, source.partition), 0)
             if applied <= source.offset and str(source) not in store.outbox:
@@ -247,11 +271,11 @@ class MemoryTables:
         self._store.horizon_ms = max(self._store.horizon_ms, horizon_ms)
         return self._store.horizon_ms
 
-    async def prune(self, cursor: int, window_ms: int) -> Pruned:  # noqa: ARG002 all of it is one step here
-        """See `PoolTables.prune`."""
+    async def prune(self, window_ms: int) -> Pruned:
+        """See `PoolTables.prune`; all of it is one step here, and walks everything."""
         store = self._store
-        old_matches = [name for name, value in store.matches.items() if _token(value, 2) < store.horizon_ms]
-        old_parked = [name for name, value in store.parked.items() if _token(value, 1) < store.horizon_ms]
+        old_matches = [name for name in store.matches if self._record(name) is None]
+        old_parked = [name for name in store.parked if self._parked(name) is None]
         for name in old_matches:
             del store.matches[name]
         for name in old_parked:
@@ -261,7 +285,7 @@ class MemoryTables:
             first_kept = bisect_left(games, (store.horizon_ms - window_ms, b""))
             del games[:first_kept]
             entries += first_kept
-        return Pruned(0, len(old_matches), len(old_parked), entries)
+        return Pruned(False, len(old_matches), len(old_parked), entries)
 
     async def leaderboard(self, first: int, limit: int) -> Page:
         """See `PoolTables.leaderboard`."""
@@ -297,6 +321,10 @@ class MemoryTables:
     def _order(self, player_id: str) -> tuple[Rating, bytes]:
         return -unpack_row(self._store.players[player_id]).rating, player_id.encode()
 
+    async def unsettled(self) -> list[Source]:
+        """See `PoolTables.unsettled`."""
+        return [_source(text) for text in self._store.outbox]
+
     async def outbox_size(self) -> int:
         """See `PoolTables.outbox_size`."""
         return len(self._store.outbox)
@@ -306,11 +334,11 @@ def _version(value: bytes | None) -> str:
     return ABSENT if value is None else value.split(b" ", 1)[0].decode()
 
 
-def _token(value: bytes, index: int) -> int:
-    return int(value.split(b" ", index + 1)[index])
-
-
 def _stored(source: str, entry: _Entry) -> Stored:
-    topic, partition, offset = source.split("/")
     messages = [complete(message, entry.position) for message in unpack_messages(entry.messages)]
-    return Stored(Source(topic, int(partition), int(offset)), entry.position, messages)
+    return Stored(_source(source), entry.position, messages)
+
+
+def _source(text: str) -> Source:
+    topic, partition, offset = text.split("/")
+    return Source(topic, int(partition), int(offset))

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from typing import Any, NamedTuple
+from itertools import takewhile
+from typing import Any, Final, NamedTuple
 
 from msgspec.msgpack import encode
 from redis.asyncio.cluster import RedisCluster
@@ -12,17 +13,20 @@ from worker.ratings.delivery import Source
 from worker.ratings.outcome import Outcome
 from worker.ratings.wire import complete
 from worker.tables.connect import RedisClient
-from worker.tables.errors import LostWritesError
+from worker.tables.errors import HoleError, LostWritesError
 from worker.tables.packing import (
     ABSENT,
+    due_hour,
     names_of,
     pack_fact,
     pack_messages,
     pack_parked,
     pack_record,
     pack_row,
+    parked_instant_ms,
     parked_version,
     prize_field,
+    record_instant_ms,
     record_version,
     row_version,
     unpack_link,
@@ -33,6 +37,7 @@ from worker.tables.packing import (
     unpack_row,
 )
 from worker.tables.tables import (
+    SETTLED,
     Around,
     Cause,
     Commit,
@@ -51,6 +56,8 @@ from worker.tables.tables import (
 Argument = str | bytes | int
 UNCHECKED = "*"
 NOT_SHOWN = "-"
+PRUNED_AT_ONCE: Final = 500
+"""Most of anything that one step of pruning looks at or removes, so that it never holds Redis up for long."""
 
 
 class Call(NamedTuple):
@@ -62,10 +69,14 @@ class Call(NamedTuple):
 
 
 class RedisTables:
-    """`PoolTables` over one Redis, Sentinel group or cluster. `run` names this process's life in the outbox."""
+    """`PoolTables` over one Redis, Sentinel group or cluster. `run` names this process's life in the outbox.
 
-    def __init__(self, client: RedisClient, namespace: str, pool: str, run: str) -> None:
+    Records of matches are kept for `records_kept_ms` behind the horizon.
+    """
+
+    def __init__(self, client: RedisClient, namespace: str, pool: str, run: str, records_kept_ms: int = 0) -> None:
         self.pool = pool
+        self._records_kept_ms = records_kept_ms
         self._client: Any = client
         self._base = f"{namespace}:{{{pool}}}:"
         self._run = run
@@ -79,6 +90,9 @@ class RedisTables:
 
     def _window(self, player_id: str) -> str:
         return f"{self._base}window:{player_id}"
+
+    def _hour(self, hour: int | str) -> str:
+        return f"{self._base}due:{hour}"
 
     async def _call(self, verb: str, keys: Sequence[str], arguments: Sequence[Argument]) -> Any:
         return await self._scripts[verb](keys=keys, args=arguments)
@@ -109,6 +123,7 @@ class RedisTables:
 
     def _loaded(self, wanted: Wanted, answer: Any) -> Loaded:
         rows, records, parked, outbox, applied, horizon, position, counts, prizes, linked = answer
+        horizon_ms = int(horizon)
         found = {name: unpack_row(row) for name, row in zip(wanted.players, rows, strict=True) if row}
         links = {}
         for name, packed, account_row in zip(linked[::3], linked[1::3], linked[2::3], strict=True):
@@ -117,12 +132,20 @@ class RedisTables:
                 found[link.account_id] = unpack_row(account_row)
         return Loaded(
             found,
-            {name: unpack_record(record) for name, record in zip(wanted.match_ids, records, strict=True) if record},
-            {name: unpack_parked(value) for name, value in zip(wanted.match_ids, parked, strict=False) if value},
+            {
+                name: unpack_record(record)
+                for name, record in zip(wanted.match_ids, records, strict=True)
+                if record and record_instant_ms(record) >= horizon_ms - self._records_kept_ms
+            },
+            {
+                name: unpack_parked(value)
+                for name, value in zip(wanted.match_ids, parked, strict=False)
+                if value and parked_instant_ms(value) >= horizon_ms
+            },
             dict(zip(wanted.games, counts, strict=True)),
             stored(outbox),
             {name: int(value) for name, value in zip(wanted.partitions, applied, strict=True) if value is not None},
-            int(horizon),
+            horizon_ms,
             int(position),
             {key: unpack_prize(value) for key, value in zip(wanted.prizes, prizes, strict=True) if value},
             links,
@@ -152,14 +175,19 @@ class RedisTables:
     def prepare(self, causes: Sequence[Cause]) -> Commit:
         """See `PoolTables.prepare`."""
         keys = self._keys(
-            "players", "matches", "parked", "outbox", "heads", "leaderboard", "position", "horizon", "prizes", "aliases"
+            *("players", "matches", "parked", "outbox", "heads", "leaderboard", "position", "horizon"),
+            *("prizes", "aliases", "applied", "due"),
         )
-        blobs = _Blobs(first_place=3)
-        packed = [self._pack(cause, keys, blobs) for cause in causes]
-        return Commit(causes, Call("commit", keys, [self._run, encode(packed), *blobs.parts]))
+        blobs = _Blobs(first_place=4)
+        hours: dict[int, int] = {}
+        packed = [self._pack(cause, keys, blobs, hours) for cause in causes]
+        return Commit(causes, Call("commit", keys, [self._run, self._records_kept_ms, encode(packed), *blobs.parts]))
 
-    def _pack(self, cause: Cause, keys: list[str], blobs: "_Blobs") -> tuple[object, ...]:
-        """Return the cause as commit.lua describes it; adds its windows to `keys` and its bytes to `blobs`."""
+    def _pack(self, cause: Cause, keys: list[str], blobs: "_Blobs", hours: dict[int, int]) -> tuple[object, ...]:
+        """Return the cause as commit.lua describes it; adds its bytes to `blobs`, and to `keys` its windows and hour.
+
+        `hours` has the places of the hours among the keys.
+        """
         outcome = cause.outcome
         windows = []
         for entry in outcome.windows:
@@ -186,7 +214,17 @@ class RedisTables:
             blobs.add(pack_messages(cause.messages)) if cause.messages else 0,
             *_pack_facts(outcome, blobs),
             outcome.unlinked,
+            *self._due(outcome, keys, hours),
         )
+
+    def _due(self, outcome: Outcome, keys: list[str], hours: dict[int, int]) -> tuple[int, int]:
+        hour = due_hour(outcome, self._records_kept_ms)
+        if hour is None:
+            return 0, 0
+        if hour not in hours:
+            keys.append(self._hour(hour))
+            hours[hour] = len(keys)
+        return hours[hour], hour
 
     async def settle(self, sources: Sequence[Source], markers: Sequence[Marker]) -> None:
         """See `PoolTables.settle`."""
@@ -194,10 +232,10 @@ class RedisTables:
         for source in sources:
             arguments += [str(source), f"{source.topic}/{source.partition}", source.offset]
         for marker in markers:
-            arguments += [_field(marker.partition), marker.believed, marker.applied, marker.timestamp_ms]
-        lost = await self._call("settle", self._keys("outbox", "heads", "applied", "timestamps"), arguments)
-        if lost:
-            raise LostWritesError(_lost(self.pool, [part.decode() for part in lost]))
+            arguments += [_field(marker.partition), marker.believed, marker.applied, marker.timestamp_ms, marker.begin]
+        refused = await self._call("settle", self._keys("outbox", "heads", "applied", "timestamps"), arguments)
+        if refused:
+            raise _refusal(self.pool, *(part.decode() for part in refused))
 
     async def begin(self, markers: Sequence[Marker]) -> None:
         """See `PoolTables.begin`."""
@@ -217,24 +255,19 @@ class RedisTables:
         """See `PoolTables.raise_horizon`."""
         return int(await self._call("raise", self._keys("horizon"), [horizon_ms]))
 
-    async def prune(self, cursor: int, window_ms: int) -> Pruned:
-        """See `PoolTables.prune`. The cursor runs over records, then parked analyses, then players' windows."""
-        stage, at = cursor % 3, cursor // 3
-        if stage < 2:
-            verb_keys = self._keys("matches" if stage == 0 else "parked", "horizon")
-            text, removed = await self._call("prune", verb_keys, [at, 2 if stage == 0 else 1])
-            following = int(text)
-            cursor = 3 * following + stage if following else stage + 1
-            return Pruned(cursor, removed if stage == 0 else 0, removed if stage == 1 else 0, 0)
-        if not window_ms:
-            return Pruned(0, 0, 0, 0)
-        following, players = await self._client.hscan(f"{self._base}players", at, count=500)
-        oldest = int(await self._client.get(f"{self._base}horizon") or 0) - window_ms
-        pipeline = self._client.pipeline(transaction=False)
-        for player_id in players:
-            pipeline.zremrangebyscore(self._window(player_id.decode()), "-inf", f"({oldest}")
-        removed = sum(await pipeline.execute())
-        return Pruned(3 * int(following) + 2 if following else 0, 0, 0, removed)
+    async def prune(self, window_ms: int) -> Pruned:
+        """See `PoolTables.prune`. An hour that the horizon has entered is opened first."""
+        horizon = int(await self._client.get(f"{self._base}horizon") or 0)
+        due = await self._client.zrangebyscore(f"{self._base}due", "-inf", f"({horizon}", start=0, num=PRUNED_AT_ONCE)
+        if not due:
+            return Pruned(False, 0, 0, 0)
+        hour = due[0][1:].decode() if due[0].startswith(b"h") else ""
+        entries = list(takewhile(lambda entry: not entry.startswith(b"h"), due))
+        windows = [self._window(entry[1:].decode()) for entry in entries if entry.startswith(b"w")]
+        keys = [*self._keys("horizon", "due", "matches", "parked"), self._hour(hour), *windows]
+        return Pruned(
+            True, *await self._call("prune", keys, [window_ms, self._records_kept_ms, hour, PRUNED_AT_ONCE, *entries])
+        )
 
     async def leaderboard(self, first: int, limit: int) -> Page:
         """See `PoolTables.leaderboard`."""
@@ -252,6 +285,10 @@ class RedisTables:
             return Around(None, unpack_row(row) if row else None, Page(players, []))
         place, first, ids, rows = shown
         return Around(place + 1, unpack_row(row), Page(players, _places(first + 1, ids, rows)))
+
+    async def unsettled(self) -> list[Source]:
+        """See `PoolTables.unsettled`."""
+        return [_source(field) for field in await self._client.hkeys(f"{self._base}heads")]
 
     async def outbox_size(self) -> int:
         """See `PoolTables.outbox_size`."""
@@ -302,7 +339,13 @@ def _pack_facts(outcome: Outcome, blobs: _Blobs) -> tuple[object, object]:
 
 def _committed(answer: Any) -> Committed:
     positions, rests_on = answer
-    return Committed([int(text) if text else None for text in positions], stored(rests_on))
+    return Committed([_position(text) for text in positions], stored(rests_on))
+
+
+def _position(text: bytes) -> int | None:
+    if text == b"-":
+        return SETTLED
+    return int(text) if text else None
 
 
 def stored(flat: Sequence[bytes]) -> list[Stored]:
@@ -310,10 +353,14 @@ def stored(flat: Sequence[bytes]) -> list[Stored]:
     stored = []
     for source, head, packed in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
         position = int(head.split(b" ", 1)[0])
-        topic, partition, offset = source.decode().split("/")
         answers = [complete(message, position) for message in unpack_messages(packed)]
-        stored.append(Stored(Source(topic, int(partition), int(offset)), position, answers))
+        stored.append(Stored(_source(source), position, answers))
     return sorted(stored, key=lambda entry: entry.position)
+
+
+def _source(field: bytes) -> Source:
+    topic, partition, offset = field.decode().split("/")
+    return Source(topic, int(partition), int(offset))
 
 
 def _places(first: int, ids: Sequence[bytes], rows: Sequence[bytes]) -> list[Standings]:
@@ -321,7 +368,11 @@ def _places(first: int, ids: Sequence[bytes], rows: Sequence[bytes]) -> list[Sta
     return [Standings(rank, player_id.decode(), unpack_row(row)) for rank, (player_id, row) in enumerate(found, first)]
 
 
-def _lost(pool: str, found: list[str]) -> str:
-    if found[0] == "behind":
-        return f"pool {pool}, {found[1]}: Redis says offset {found[2]} is next, but it had confirmed {found[3]}"
-    return f"pool {pool}, {found[1]}: what was committed for offset {found[2]} is gone from Redis"
+def _refusal(pool: str, why: str, partition: str, offset: str, other: str = "") -> LostWritesError | HoleError:
+    """Return the error for what settle.lua answers."""
+    where = f"pool {pool}, {partition}:"
+    if why == "behind":
+        return LostWritesError(f"{where} Redis says offset {offset} is next, but it had confirmed {other}")
+    if why == "gone":
+        return LostWritesError(f"{where} what was committed for offset {offset} is gone from Redis")
+    return HoleError(f"{where} offset {offset} is next, but what was to be settled begins at {other}")

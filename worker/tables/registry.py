@@ -1,6 +1,6 @@
 """Which pools this Redis is known to hold, outside any pool, so that a new pool can be told from a lost one."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from redis.asyncio.cluster import RedisCluster
@@ -8,8 +8,9 @@ from redis.exceptions import ResponseError
 
 from worker.tables.connect import RedisClient
 from worker.tables.errors import FormatError
+from worker.tables.tables import Partition
 
-FORMAT = "2"
+FORMAT = "3"
 """Version of how the tables are laid out; a program that finds another one must not touch them."""
 
 
@@ -19,6 +20,7 @@ class Registry:
     def __init__(self, client: RedisClient, namespace: str) -> None:
         self._client: Any = client
         self._key = f"{namespace}:registry"
+        self._readers_key = f"{namespace}:readers"
 
     async def pools(self) -> frozenset[str]:
         """Return the names of all pools that ever began here. Raises FormatError for tables of another layout."""
@@ -34,6 +36,18 @@ class Registry:
     async def add(self, pools: Iterable[str]) -> None:
         """Note that these pools have begun."""
         await self._client.hset(self._key, mapping={"format": FORMAT, **{f"pool:{name}": "1" for name in pools}})
+
+    async def readers(self) -> dict[Partition, frozenset[str]]:
+        """Return, by partition, the pools that the worker knew which was given it last."""
+        found = await self._client.hgetall(self._readers_key)
+        return {_partition(field): frozenset(pools.decode().split(",")) for field, pools in found.items()}
+
+    async def note_reader(self, partitions: Collection[Partition], pools: Iterable[str]) -> None:
+        """Note that a worker which knows these pools was given these partitions."""
+        names = ",".join(sorted(pools))
+        if partitions:
+            mapping = {f"{partition.topic}/{partition.number}": names for partition in partitions}
+            await self._client.hset(self._readers_key, mapping=mapping)
 
     async def check_writable(self) -> None:
         """Raise what Redis raises when it does not take writes."""
@@ -63,3 +77,8 @@ class Registry:
         answer = await ask(about, target_nodes=RedisCluster.PRIMARIES)
         # A cluster's client answers by node, unless there is only one.
         return list(answer.values()) if all(isinstance(node, dict) for node in answer.values()) else [answer]
+
+
+def _partition(field: bytes) -> Partition:
+    topic, number = field.decode().rsplit("/", 1)
+    return Partition(topic, int(number))

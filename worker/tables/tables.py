@@ -1,7 +1,7 @@
 """What every kind of tables can do, and the values that go in and out. One object serves one pool."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -81,8 +81,12 @@ class Commit(NamedTuple):
     call: Any = None
 
 
+SETTLED: Final = -1
+"""Stands for the position of a cause whose source was settled before, so that it was not written again."""
+
+
 class Committed(NamedTuple):
-    """For each cause its position (0 where it has none), or None where it is stale and was not written.
+    """For each cause its position (0 where it has none), SETTLED, or None where it is stale and was not written.
 
     `rests_on` are other workers' causes that have to be published before these, in order of position.
     """
@@ -94,13 +98,15 @@ class Committed(NamedTuple):
 class Marker(NamedTuple):
     """How far a partition is settled: `applied` is the next offset, `timestamp_ms` the newest record's timestamp.
 
-    `believed` is what the worker knows it had reached before; it is not stored.
+    Not stored: `believed` is what the worker knows it had reached before, `begin` the offset from which on the worker
+    has read everything; a marker may only move from there or from beyond.
     """
 
     partition: Partition
     applied: int
     timestamp_ms: int = 0
     believed: int = 0
+    begin: int = 0
 
 
 class Standings(NamedTuple):
@@ -141,6 +147,8 @@ class PoolTables(Protocol):
     """The tables of one pool.
 
     `load`, `commit`, `settle`, `leaderboard` and `around` are atomic; the second and third write all or nothing.
+    What may be pruned is as if it were: no answer depends on when pruning runs. That is what parked analyses are from
+    before the horizon, and records from before it and as long again as these tables keep them behind it.
     """
 
     async def load(self, wanted: Wanted) -> Loaded:
@@ -150,13 +158,20 @@ class PoolTables(Protocol):
         """Make causes ready to be committed: work that need not wait until it is their turn."""
 
     async def commit(self, commit: Commit) -> Committed:
-        """Write each cause whole, in order, or return it as stale with every later one that names what it names."""
+        """Write each cause whole, in order, or return it as stale with every later one that names what it names.
+
+        A cause whose source is below its partition's marker is not written again, whoever answered it.
+        """
 
     async def commit_then_load(self, commit: Commit, wanted: Wanted) -> tuple[Committed, Loaded]:
         """Commit, and then load what another batch needs, in one round trip; nothing else is atomic about it."""
 
     async def settle(self, sources: Sequence[Source], markers: Sequence[Marker]) -> None:
-        """Take published entries out of the outbox and move the markers; raise LostWritesError where they are gone."""
+        """Take published entries out of the outbox and move the markers.
+
+        Raises LostWritesError where they are gone, HoleError where a marker stands below the marker's `begin`: moving
+        it would skip what lies between.
+        """
 
     async def begin(self, markers: Sequence[Marker]) -> None:
         """Give partitions that have no marker yet their first one."""
@@ -167,8 +182,11 @@ class PoolTables(Protocol):
     async def raise_horizon(self, horizon_ms: int) -> int:
         """Move the horizon forward to `horizon_ms` unless it is there already, and return where it stands."""
 
-    async def prune(self, cursor: int, window_ms: int) -> "Pruned":
-        """Remove a part of what is older than the horizon; begin and end with cursor 0."""
+    async def prune(self, window_ms: int) -> "Pruned":
+        """Remove a part of what is from before the horizon, and of the window entries from `window_ms` before that.
+
+        Ask again while there is `more`. Takes as long as what it removes, however much there is.
+        """
 
     async def leaderboard(self, first: int, limit: int) -> Page:
         """Return `limit` places from place `first` (from 1) on, or as many as there are, all of one instant.
@@ -185,14 +203,17 @@ class PoolTables(Protocol):
         outside 1 .. PAGE_MAX.
         """
 
+    async def unsettled(self) -> Sequence[Source]:
+        """Return the sources of all causes that are committed and not settled, in no order."""
+
     async def outbox_size(self) -> int:
         """Return how many causes are committed and not settled."""
 
 
 class Pruned(NamedTuple):
-    """What one step of pruning removed, and the cursor of the next (0: all has been seen)."""
+    """What one step of pruning removed, and whether there may be more to remove."""
 
-    cursor: int
+    more: bool
     matches: int
     parked: int
     window_entries: int

@@ -1,6 +1,6 @@
 """What tables in memory hold, in the pieces in which an audit reads them from Redis."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.cli.audit.season import Season
@@ -8,8 +8,9 @@ from worker.cli.audit.compare_facts import Seen, compare_links, compare_prizes, 
 from worker.cli.audit.compare_players import compare_players, compare_total, sum_of_ratings
 from worker.cli.audit.difference import First
 from worker.cli.audit.run import Audited
+from worker.ratings.rows import MatchRecord
 from worker.tables.memory import MemoryStore
-from worker.tables.packing import prize_field, unpack_row
+from worker.tables.packing import pack_record, prize_field, record_version, unpack_record, unpack_row
 from worker.tables.pieces import Fields, HeldPlayer, Players
 
 
@@ -46,6 +47,12 @@ class Held:
 
     def fields(self, held: Mapping[bytes, bytes], asked: Sequence[bytes] = ()) -> Fields:
         return Fields(0, self.horizon_ms, held, asked)
+
+
+def rewritten(held: Held, match_id: str, falsify: Callable[[MatchRecord], MatchRecord]) -> None:
+    """Hold another record of a match, packed as the tables do."""
+    record = falsify(unpack_record(held.records[match_id]))
+    held.records[match_id] = f"{record_version(record)} {record.position} ".encode() + pack_record(record)
 
 
 def compared(season: Season, held: Held, audited: Audited | None = None) -> str | None:

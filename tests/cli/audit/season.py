@@ -11,14 +11,14 @@ import orjson
 from tests.ratings.ladder import AT, HOUR, POOLS, SECOND, analyzed, awarded, finished, instant_of, linked, topic_of
 from worker.cli.audit.inputs import Inputs
 from worker.cli.audit.run import Audited, replay
-from worker.ratings.delivery import Delivery, Source
+from worker.ratings.delivery import Delivery, Header, Source
 from worker.ratings.events import Event, IdentityLinked, MatchAnalyzed, TournamentPrizeAwarded
 from worker.ratings.instants import format_instant
 from worker.rules.match import MatchFinished, Player
 from worker.rules.pools import Pool
-from worker.stream.app import INPUTS
 from worker.stream.apply import Progress, Target, apply
 from worker.stream.decode import Decoder
+from worker.stream.inputs import INPUTS
 from worker.tables.memory import MemoryStore, MemoryTables
 
 PARTITIONS = 3
@@ -34,7 +34,7 @@ class Record:
     timestamp: int
     key: bytes | None
     value: bytes | None
-    headers: tuple[tuple[str, bytes], ...] = ()
+    headers: tuple[Header, ...] = ()
 
     def says(self, **fields: Any) -> "Record":
         """Return the record with other fields in its value; those of `details` by `details__name`."""

@@ -6,21 +6,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.cli.audit.held import Held, compared
+from tests.cli.audit.held import Held, compared, rewritten
 from tests.cli.audit.season import SEASONS, Season, blitzgammon, gammon42, nardeon, season0
 from tests.ratings.ladder import AT, HOUR
-from worker.tables.packing import (
-    pack_fact,
-    pack_record,
-    pack_row,
-    record_version,
-    unpack_link,
-    unpack_prize,
-    unpack_record,
-    unpack_row,
-)
+from worker.ratings.delivery import Source
+from worker.tables.packing import pack_fact, pack_row, unpack_link, unpack_prize, unpack_record, unpack_row
 
 WINDOW_MS = 168 * HOUR
+ELSEWHERE = Source("match-finished", 2, 7)
 
 
 @pytest.mark.parametrize("pool", SEASONS)
@@ -43,7 +36,15 @@ def record(held: Held, match_id: str, *, side: str = "", of_rated: bool = False,
         known = replace(known, rated=replace(known.rated, **fields))
     else:
         known = replace(known, **fields)
-    held.records[match_id] = f"{record_version(known)} {known.position} ".encode() + pack_record(known)
+    rewritten(held, match_id, lambda _: known)
+
+
+def exchange(held: Held, match_id: str, **fields: Any) -> None:
+    """Falsify the first exchange of a match."""
+    rated = unpack_record(held.records[match_id]).rated
+    assert rated is not None
+    first, *rest = rated.exchanges
+    record(held, match_id, of_rated=True, exchanges=(replace(first, **fields), *rest))
 
 
 def content(held: Held, match_id: str, **fields: Any) -> None:
@@ -116,6 +117,46 @@ FALSIFIED: list[tuple[Callable[[], Season], Callable[[Held], object], str]] = [
         gammon42,
         lambda held: held.records.update({"m-9": held.records["m-2"]}),
         "The record of m-9: there must be none, for no change names it, but there is one with position 2.",
+    ),
+    (
+        blitzgammon,
+        lambda held: record(held, "m-1", of_rated=True, prs=(8.0, 4.0)),
+        "The record of m-1: its terms are not those of its change.",
+    ),
+    (
+        blitzgammon,
+        lambda held: exchange(held, "m-3", prs=(8.0, 4.0)),
+        "The record of m-3: its terms are not those of its change.",
+    ),
+    (
+        blitzgammon,
+        lambda held: exchange(held, "m-3", analyzed_at_ms=AT),
+        "The record of m-3: its terms are not those of its change.",
+    ),
+    (
+        gammon42,
+        lambda held: record(held, "m-2", source=ELSEWHERE),
+        "The record of m-2: it must come from match-finished/0/1, but says match-finished/2/7.",
+    ),
+    (
+        gammon42,
+        lambda held: record(held, "m-5", source=ELSEWHERE),
+        "The record of m-5: it must come from match-finished/0/4, but says match-finished/2/7.",
+    ),
+    (
+        gammon42,
+        lambda held: row(held, "dan", last_source=str(ELSEWHERE)),
+        "dan: the last change must come from match-finished/0/7, but the row says match-finished/2/7.",
+    ),
+    (
+        gammon42,
+        lambda held: fact(held.prizes, min(held.prizes), unpack_prize, source=ELSEWHERE),
+        "The prize of t-1 for ann must come from tournament-prize-awarded/0/0, but says match-finished/2/7.",
+    ),
+    (
+        season0,
+        lambda held: fact(held.links, "ann", unpack_link, source=ELSEWHERE),
+        "The link of ann must come from identity-linked/0/0, but says match-finished/2/7.",
     ),
     (
         gammon42,

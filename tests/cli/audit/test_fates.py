@@ -207,6 +207,27 @@ def test_what_is_older_than_all_answers_came_before_the_pool() -> None:
     assert counts(season)[MATCH, BEFORE_THE_POOL] == 1
 
 
+def test_what_was_published_again_for_a_pool_that_was_added_does_not_make_the_pool_older() -> None:
+    season = Season("gammon42")
+    again = finished("gammon42", "m-1", "ann", "bob")
+    season.give(again)
+    season.give(finished("gammon42", "m-2", "ann", "bob", at=AT + HOUR))
+    season.send(again, partition=1, timestamp=AT + 5 * HOUR)
+    season.send(finished("gammon42", "m-3", "ann", "bob", at=AT + 6 * HOUR))
+    assert counts(season)[MATCH, BEFORE_THE_POOL] == 1
+
+
+def test_one_of_two_deliveries_proves_nothing_about_the_horizon() -> None:
+    season = Season("gammon42")
+    early = finished("gammon42", "m-1", "ann", "bob")
+    season.send(finished("gammon42", "m-0", "ann", "bob", at=AT - HOUR), early, partition=1)
+    season.send(finished("gammon42", "m-2", "ann", "bob", at=AT + 40 * DAY), partition=1)
+    season.give(finished("gammon42", "m-3", "ann", "bob", at=AT + DAY))
+    season.give(early)
+    season.send(finished("gammon42", "m-4", "ann", "bob", at=AT + 41 * DAY))
+    assert counts(season)[MATCH, MAYBE_TOO_LATE] == 1
+
+
 def test_what_the_horizon_may_have_passed_by_then_may_be_too_late() -> None:
     season = Season("gammon42")
     season.send(finished("gammon42", "m-1", "ann", "bob"))

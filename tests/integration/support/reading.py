@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.protocol.group import LeaveGroupRequest
 
 from tests.integration.support.site import INPUTS, Site
+from tests.servers.process import PATIENCE_S
 from worker.files import packaged
 from worker.rules.pools import Pool, parse_pools
 from worker.tables.connect import connect
@@ -73,7 +74,7 @@ async def read_topic(site: Site, name: str) -> list[ConsumerRecord]:
     async with reader(site) as consumer:
         consumer.assign(places)
         open_until = await consumer.end_offsets(places)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while open_until:
             for place, end in list(open_until.items()):
                 if await consumer.position(place) >= end:
@@ -86,7 +87,7 @@ async def read_topic(site: Site, name: str) -> list[ConsumerRecord]:
     return [record for place in places for record in found[place]]
 
 
-async def until_published(site: Site, changes: int, *, within_s: float = 60) -> int:
+async def until_published(site: Site, changes: int, *, within_s: float = PATIENCE_S) -> int:
     """Wait until rating-changed holds that many records, and return how many it holds by then."""
     places = await partitions_of(site, "rating-changed")
     deadline = time.monotonic() + within_s
@@ -113,14 +114,13 @@ async def tables(site: Site, *names: str) -> AsyncIterator[dict[str, RedisTables
 async def until_answered(
     site: Site,
     *,
-    within_s: float = 90,
-    ends_at: dict[TopicPartition, int] | None = None,
-    while_alive: Sequence[Callable[[], bool]] = (),
+    within_s: float = PATIENCE_S,
+    of_pools: Sequence[str] = (),
 ) -> None:
-    """Wait until every pool's markers have reached the end of every input partition and no outbox entry is left."""
-    wanted = {Partition(*place): end for place, end in (ends_at or await ends(site, *INPUTS)).items()}
+    """Wait until all pools' (or these) markers have reached the end of every input and no outbox entry is left."""
+    wanted = {Partition(*place): end for place, end in (await ends(site, *INPUTS)).items()}
     deadline = time.monotonic() + within_s
-    async with tables(site) as all_tables:
+    async with tables(site, *of_pools) as all_tables:
         while True:
             behind = []
             for name, table in all_tables.items():
@@ -140,7 +140,7 @@ async def until_answered(
             await asyncio.sleep(0.05)
 
 
-def wait_answered(site: Site, *, within_s: float = 90) -> None:
+def wait_answered(site: Site, *, within_s: float = PATIENCE_S) -> None:
     asyncio.run(until_answered(site, within_s=within_s))
 
 

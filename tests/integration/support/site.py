@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 from aiokafka.admin import NewTopic
 from pydantic import SecretStr
 
-from tests.servers.process import ServerProcess, wait_until
+from tests.servers.process import PATIENCE_S, ServerProcess, wait_until
 from worker.files import packaged
 from worker.settings import Settings
 from worker.stream.topic_admin import apply, topic_admin
@@ -20,7 +19,6 @@ from worker.stream.topics import DeclaredTopic, parse_topics, with_overrides
 
 INPUTS = ("match-finished", "match-analyzed", "tournament-prize-awarded", "identity-linked")
 OUTPUTS = ("rating-changed", "match-excluded")
-GRACEFUL_S = 10.0
 
 
 class Worker:
@@ -41,16 +39,16 @@ class Worker:
         """What it wrote since it was last started."""
         return self._process.output()
 
-    def until_logs(self, text: str, *, within_s: float = 60) -> None:
+    def until_logs(self, text: str, *, within_s: float = PATIENCE_S) -> None:
         """Wait until it has written `text`; fail if it ends without."""
         wait_until(lambda: text in self.output or not self.alive, f"the worker to write {text!r}", within_s)
         assert text in self.output, self.output
 
-    def until_assigned(self, *, within_s: float = 60) -> None:
+    def until_assigned(self, *, within_s: float = PATIENCE_S) -> None:
         """Wait until it is in the group."""
         self.until_logs("partitions assigned", within_s=within_s)
 
-    def ends_with(self, *, within_s: float = 60) -> int:
+    def ends_with(self, *, within_s: float = PATIENCE_S) -> int:
         """Wait for its end and return the exit code."""
         wait_until(lambda: not self.alive, f"the worker to end; it wrote: {self.output[-2000:]}", within_s)
         code = self._process.exit_code
@@ -70,12 +68,9 @@ class Worker:
         self._process.resume()
 
     def terminate(self) -> int:
-        """SIGTERM; return the exit code, and fail if it takes longer than promised."""
+        """SIGTERM; return the exit code: 0 says that it ended in time, for its own clock makes it 1 otherwise."""
         self._process.send(signal.SIGTERM)
-        began = time.monotonic()
-        code = self.ends_with()
-        assert time.monotonic() - began < GRACEFUL_S, self.output
-        return code
+        return self.ends_with()
 
     def start_again(self) -> None:
         """Start the same command anew, after it has ended."""

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from msgspec import MsgspecError
 
+from worker.cli.audit.choices import Choices
 from worker.cli.audit.difference import NOWHERE, Difference, shown
 from worker.cli.audit.inputs import Inputs
 from worker.cli.audit.replay import Replay
@@ -93,6 +94,9 @@ def _record(
         return _excluded(match_id, record, replay, inputs)
     if replay.records.holds(match_id, record):
         return None
+    record = replay.choices.as_taken(record, kept, inputs)
+    if replay.records.holds(match_id, record):
+        return None
     for name in MatchFinished.__struct_fields__:
         wanted, there = getattr(kept.content, name), getattr(record.content, name)
         if wanted != there:
@@ -101,7 +105,10 @@ def _record(
         return "it must be rated, but is excluded."
     if record.position != kept.position:
         return f"its position must be {kept.position}, but is {record.position}."
-    return _rated(kept.rated, record.rated) or "its terms are not those of its change."
+    wrong = _rated(kept.rated, record.rated)
+    if wrong is None and record.source != kept.source:
+        return f"it must come from {kept.source}, but says {record.source}."
+    return wrong or "its terms are not those of its change."
 
 
 def _rated(expected: RatedRecord, found: RatedRecord) -> str | None:
@@ -122,8 +129,11 @@ def _excluded(match_id: str, record: MatchRecord, replay: Replay, inputs: Inputs
     reason = replay.pool.rules.exclusion(record.content)
     if reason != record.excluded_reason:
         return f"it must be {reason or 'rated'}, but is excluded as {record.excluded_reason}."
-    if not any(_is_of(given.event, record.content) for given in inputs.of("match-finished", match_id)):
+    said = [given for given in inputs.of("match-finished", match_id) if _is_of(given.event, record.content)]
+    if not said:
         return "it must come from an accepted input, but none in match-finished says what it does."
+    if not any(given.delivery.source == record.source for given in said):
+        return f"it must come from {said[0].delivery.source}, but says {record.source}."
     return None
 
 
@@ -140,7 +150,7 @@ def compare_prizes(piece: Fields, replay: Replay) -> Iterator[Difference]:
             there = shown(field.decode(errors="backslashreplace"))
             yield Difference(NOWHERE, f"The prize at {there} cannot be read, or is another one.")
         else:
-            yield from _fact(_of_prize(key), replay.prizes.get(key), prize)
+            yield from _fact(_of_prize(key), replay.prizes.get(key), prize, replay.choices)
     if not piece.asked:
         return
     keys = {prize_field(key).encode(): key for key in replay.prizes}
@@ -161,14 +171,15 @@ def compare_links(piece: Fields, replay: Replay) -> Iterator[Difference]:
         if link is None:
             yield Difference(NOWHERE, f"The link of {shown_id(player_id)} cannot be read.")
         else:
-            yield from _fact(f"The link of {shown_id(player_id)}", replay.links.get(player_id), link)
+            expected = replay.links.get(player_id)
+            yield from _fact(f"The link of {shown_id(player_id)}", expected, link, replay.choices)
     for field in piece.asked:
         expected = replay.links.get(field.decode())
         if expected is not None and field not in piece.held:
             yield Difference(expected.position, f"The link of {shown_id(field.decode())} must be kept, but is not.")
 
 
-def _fact(what: str, expected: Prize | Link | None, found: Prize | Link) -> Iterator[Difference]:
+def _fact(what: str, expected: Prize | Link | None, found: Prize | Link, choices: Choices) -> Iterator[Difference]:
     if expected is None:
         yield Difference(NOWHERE, f"{what} must not be kept, for no change names it, but is.")
         return
@@ -177,3 +188,5 @@ def _fact(what: str, expected: Prize | Link | None, found: Prize | Link) -> Iter
         if name != "source" and wanted != there:
             yield Difference(expected.position, f"{what}: {name} must be {shown(wanted)}, but is {shown(there)}.")
             return
+    if not choices.alike(expected.position, expected.source, found.source):
+        yield Difference(expected.position, f"{what} must come from {expected.source}, but says {found.source}.")

@@ -13,7 +13,7 @@ from worker.tables.packing import unpack_row
 from worker.tables.pieces import HeldPlayer, Players
 
 _ROW: Final = ("seq", "rating", "rated_games", "experience", "newest_finished_at_ms", "retired")
-"""What of a row does not depend on which of several deliveries the worker saw first."""
+"""What of a row does not depend on which of several inputs the worker saw first."""
 _SUM_TOLERANCE: Final = 1e-6
 """Points by which a sum of unrounded changes may miss for each million of them: adding floats is not associative."""
 
@@ -39,6 +39,7 @@ def _player(player_id: str, held: HeldPlayer, horizon_ms: int, replay: Replay) -
         return f"there must be no row, for no change was published, but there is one with rating {row.rating}."
     return (
         _row(expected, row)
+        or _source(player_id, expected, row, replay)
         or _window(player_id, held, horizon_ms, replay)
         or _score(expected, held.score, replay)
         or _sum(player_id, row, replay)
@@ -51,6 +52,12 @@ def _row(expected: Row, found: Row) -> str | None:
         if wanted != there or type(wanted) is not type(there):
             return f"{name} must be {shown(wanted)}, but the row says {shown(there)}."
     return None
+
+
+def _source(player_id: str, expected: Row, found: Row, replay: Replay) -> str | None:
+    if replay.choices.alike(replay.last_position[player_id], expected.last_source, found.last_source):
+        return None
+    return f"the last change must come from {expected.last_source}, but the row says {shown_id(found.last_source)}."
 
 
 def _window(player_id: str, held: HeldPlayer, horizon_ms: int, replay: Replay) -> str | None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from worker.cli.audit.difference import NOWHERE
 from worker.cli.audit.inputs import Input, Inputs
-from worker.cli.audit.replay import Used
+from worker.cli.audit.replay import NO_PLACE, Used
 from worker.ratings.events import Event, MatchAnalyzed, TournamentPrizeAwarded
 from worker.rules.match import MatchFinished
 
@@ -62,8 +62,9 @@ class Horizon:
 def _columns(used: Used, places: int) -> list[_Column]:
     positions, offsets = [array("q") for _ in range(places)], [array("q") for _ in range(places)]
     for position, (number, offset) in enumerate(zip(used.places, used.offsets, strict=True), start=1):
-        positions[number].append(position)
-        offsets[number].append(offset)
+        if number != NO_PLACE:
+            positions[number].append(position)
+            offsets[number].append(offset)
     return [
         _Column(own, array("q", accumulate(of_own, max)), _from_the_end(accumulate(reversed(of_own), min)))
         for own, of_own in zip(positions, offsets, strict=True)

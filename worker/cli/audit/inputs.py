@@ -15,8 +15,8 @@ from worker.ratings.delivery import Delivery, Source
 from worker.ratings.events import Event, IdentityLinked, MatchAnalyzed, TournamentPrizeAwarded
 from worker.rules.match import MatchFinished
 from worker.rules.pools import Pool
-from worker.stream.app import INPUTS
 from worker.stream.decode import Decoder
+from worker.stream.inputs import INPUTS
 
 _pack = Encoder().encode
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from worker.cli.audit.difference import NOWHERE, Difference, First
 from worker.cli.words import shown_id
+from worker.ratings.delivery import Header
 
 SIDES: Final = {"match-finished": 2, "match-analyzed": 2, "tournament-prize-awarded": 1, "identity-linked": 2}
 """How many players' events each kind of cause has."""
@@ -45,7 +46,7 @@ class Record(Protocol):
         """The value, byte for byte."""
 
     @property
-    def headers(self) -> Sequence[tuple[str, bytes]]:
+    def headers(self) -> Sequence[Header]:
         """Names and values, in order."""
 
 
@@ -89,7 +90,7 @@ class Published(Struct, frozen=True, gc=False):
     offset: int
     key: bytes | None
     value: bytes
-    headers: tuple[tuple[str, bytes], ...]
+    headers: tuple[Header, ...]
     named: Named
 
     def digest(self) -> bytes:

@@ -9,7 +9,8 @@ from worker.cli.audit.inputs import Inputs
 from worker.cli.audit.run import Audit
 from worker.cli.audit.show import Bars
 from worker.cli.audit.topics import Topics
-from worker.stream.app import INPUTS
+from worker.ratings.delivery import Header
+from worker.stream.inputs import INPUTS
 from worker.tables.pieces import Pieces
 
 CHANGED: Final = "rating-changed"
@@ -27,7 +28,7 @@ class Waiting(NamedTuple):
     timestamp: int
     key: bytes | None
     value: bytes | None
-    headers: Sequence[tuple[str, bytes]]
+    headers: Sequence[Header]
 
 
 class Reading:

@@ -7,19 +7,17 @@ from typing import Final
 from msgspec.msgpack import Decoder, Encoder
 from msgspec.structs import replace
 
-from worker.ratings.delivery import Source
 from worker.ratings.rows import MatchRecord, RatedRecord
 
 _encode = Encoder().encode
 _decode = Decoder(MatchRecord).decode
 
 _DIGEST_BYTES: Final = 8
-_ANY_DELIVERY: Final = Source("", 0, 0)
 
 
 def digest(record: MatchRecord) -> bytes:
-    """Return what tells a record from another, whichever delivery of its match it was made from."""
-    return blake2b(_encode(replace(record, source=_ANY_DELIVERY)), digest_size=_DIGEST_BYTES).digest()
+    """Return what tells a record from another."""
+    return blake2b(_encode(record), digest_size=_DIGEST_BYTES).digest()
 
 
 class KeptRecords:
@@ -46,7 +44,7 @@ class KeptRecords:
         return None if packed is None else _decode(memoryview(packed)[_DIGEST_BYTES:])
 
     def holds(self, match_id: str, record: MatchRecord) -> bool:
-        """Return whether this very record is kept, terms and all, from whichever delivery."""
+        """Return whether this very record is kept, terms and all."""
         return self._packed.get(match_id, b"")[:_DIGEST_BYTES] == digest(record)
 
     def __iter__(self) -> Iterator[str]:

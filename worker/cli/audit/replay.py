@@ -2,34 +2,27 @@
 
 from array import array
 from collections.abc import Hashable, Iterator, Sequence
-from itertools import product
+from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from worker.cli.audit.attempts import Attempt, agrees, ways_to_settle
+from worker.cli.audit.choices import Choices
 from worker.cli.audit.difference import Difference
 from worker.cli.audit.inputs import Input, Inputs
 from worker.cli.audit.misfit import misfit
-from worker.cli.audit.published import SIDES, Cause, Named, Published
+from worker.cli.audit.published import SIDES, Named, Published
 from worker.cli.audit.records import KeptRecords
 from worker.cli.audit.windows import Windows
 from worker.cli.words import shown_id
 from worker.ratings.decide import decide
 from worker.ratings.events import Event, IdentityLinked, MatchAnalyzed, TournamentPrizeAwarded
 from worker.ratings.outcome import Outcome
-from worker.ratings.rows import Link, MatchRecord, Prize, Row
+from worker.ratings.rows import Link, MatchRecord, Prize, Prs, Row
 from worker.ratings.state import PrizeKey, State
 from worker.rules.match import MatchFinished
 from worker.rules.pools import Pool
 from worker.rules.ruleset import Rating
-
-
-class Attempt(Struct, frozen=True, gc=False):
-    """One way in which a cause can have come about; `parked` is the analysis that waited for its match."""
-
-    event: Input
-    parked: Input | None = None
-
 
 _KINDS: dict[type[Event], str] = {
     MatchFinished: "match-finished",
@@ -37,6 +30,8 @@ _KINDS: dict[type[Event], str] = {
     TournamentPrizeAwarded: "tournament-prize-awarded",
     IdentityLinked: "identity-linked",
 }
+
+NO_PLACE: Final = 0xFFFF
 
 
 class Replay:
@@ -56,6 +51,7 @@ class Replay:
         self.prizes: dict[PrizeKey, Prize] = {}
         self.links: dict[str, Link] = {}
         self.used = Used()
+        self.choices = Choices()
         self._inputs = inputs
         self._topic_prefix = topic_prefix
         self.topic = f"{topic_prefix}rating-changed"
@@ -66,30 +62,50 @@ class Replay:
         position = named.position
         wrong = _two_causes(events)
         attempts = [] if wrong is not None else self._attempts(named)
-        for attempt in attempts:
+        for number, attempt in enumerate(attempts, start=1):
             outcome = self._decide(attempt)
-            misses = misfit(self.pool.name, position, outcome, events, self._topic_prefix)
+            misses = self._misfit(position, outcome, events)
             if misses is None:
+                self._note_choices(position, attempt, outcome, attempts[number:], events)
                 self._accept(position, outcome)
-                self.used.add(self._inputs, attempt, certain=len(attempts) == 1)
+                certain = len(attempts) == 1 and len(attempt.parked) <= 1
+                self.used.add(self._inputs, attempt, certain=certain)
                 return None
             wrong = wrong or misses
         wrong = wrong or self._why_no_attempt(named)
         return Difference(position, f"Position {position} ({named.cause}): {wrong}")
 
+    def _misfit(self, position: int, outcome: Outcome, events: Sequence[Published]) -> str | None:
+        return misfit(self.pool.name, position, outcome, events, self._topic_prefix)
+
+    def _note_choices(
+        self,
+        position: int,
+        taken: Attempt,
+        outcome: Outcome,
+        others: Sequence[Attempt],
+        events: Sequence[Published],
+    ) -> None:
+        """Note what else gives the same events: these do not tell which of the inputs it was."""
+        decided = [(other.event.delivery.source, self._decide(other)) for other in others]
+        alike = [(source, other) for source, other in decided if self._misfit(position, other, events) is None]
+        self.choices.note(position, [source for source, _ in alike])
+        event = taken.event.event
+        if taken.parked:
+            self.choices.note_prs(outcome.match_id, taken.revision, taken.prs)
+        elif isinstance(event, MatchAnalyzed):
+            prs = [_newest_prs(fitting) for fitting in (outcome, *(other for _, other in alike))]
+            self.choices.note_prs(event.match_id, event.revision, prs)
+
     def _attempts(self, named: Named) -> list[Attempt]:
         cause, settled_by = named.cause, named.details.revision
         if cause.type == "match-finished" and cause.match_id in self.records:
             return []
-        candidates = [given for given in self._candidates(named) if _agrees(given.event, cause)]
+        candidates = [given for given in self._candidates(named) if agrees(given.event, cause)]
         if cause.type != "match-finished" or not settled_by:
             return [Attempt(given) for given in candidates]
         parked = self._inputs.of("match-analyzed", (cause.match_id, settled_by))
-        return [
-            Attempt(given, analysis)
-            for given, analysis in product(candidates, parked)
-            if set(_players(given.event)) == set(_players(analysis.event))
-        ]
+        return [attempt for given in candidates for attempt in ways_to_settle(self.pool.rules, given, parked)]
 
     def _candidates(self, named: Named) -> list[Input]:
         cause = named.cause
@@ -97,8 +113,8 @@ class Replay:
 
     def _decide(self, attempt: Attempt) -> Outcome:
         state = self._state(attempt.event.event)
-        if attempt.parked is not None:
-            decide(self.pool.rules, attempt.parked.event, attempt.parked.delivery, state)
+        for parked in attempt.parked[:1]:
+            decide(self.pool.rules, parked.event, parked.delivery, state)
         return decide(self.pool.rules, attempt.event.event, attempt.event.delivery, state)
 
     def _state(self, event: Event) -> State:
@@ -155,7 +171,10 @@ class Replay:
 
 
 class Used:
-    """Which inputs are known to be causes, and what that tells about how far their partitions are answered."""
+    """Which inputs are known to be causes, and what that tells about how far their partitions are answered.
+
+    Where several inputs can be a cause, the one that is taken tells nothing about its partition.
+    """
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
@@ -164,26 +183,28 @@ class Used:
         self.answered: dict[tuple[str, int], int] = {}
         """By topic and partition, the highest offset of an input that is certainly a cause: the only one of its id."""
         self.oldest_ms: int | None = None
-        """The oldest timestamp of an input that is a cause, in UTC ms."""
+        """The oldest timestamp of an input that is certainly a cause, in UTC ms."""
         self.places, self.offsets = array("H"), array("q")
-        """Of every position, the number of its input's place, and the offset there."""
+        """Of every position, the number of its input's place, NO_PLACE if that is not certain, and the offset there."""
 
     def add(self, inputs: Inputs, attempt: Attempt, *, certain: bool) -> None:
         """Take note of the inputs of the next position, which `inputs` then forgets."""
-        if attempt.parked is not None:
+        for parked in attempt.parked[:1]:
             self.settled_early += 1
-            self._add(inputs, attempt.parked, certain=certain)
+            self._add(inputs, parked, certain=certain)
         self._add(inputs, attempt.event, certain=certain)
         source = attempt.event.delivery.source
-        self.places.append(inputs.number_of(source))
+        self.places.append(inputs.number_of(source) if certain else NO_PLACE)
         self.offsets.append(source.offset)
 
     def _add(self, inputs: Inputs, given: Input, *, certain: bool) -> None:
         kind, source, timestamp_ms = _KINDS[type(given.event)], given.delivery.source, given.delivery.timestamp_ms
         inputs.drop(kind, given)
         self.counts[kind] = self.counts.get(kind, 0) + 1
+        if not certain:
+            return
         place = (source.topic, source.partition)
-        if certain and source.offset > self.answered.get(place, -1):
+        if source.offset > self.answered.get(place, -1):
             self.answered[place] = source.offset
         if self.oldest_ms is None or timestamp_ms < self.oldest_ms:
             self.oldest_ms = timestamp_ms
@@ -207,19 +228,18 @@ def _id_of(named: Named) -> Hashable:
     return cause.match_id if cause.type == "match-finished" else cause.anonymous_id
 
 
-def _agrees(event: Event, cause: Cause) -> bool:
-    """Return whether an input of the cause's id has everything else that the cause names too."""
-    if isinstance(event, TournamentPrizeAwarded):
-        return event.place == cause.place
-    return not isinstance(event, IdentityLinked) or event.account_id == cause.account_id
-
-
 def _players(event: Event) -> tuple[str, ...]:
     if isinstance(event, MatchFinished):
         return event.winner.id, event.loser.id
     if isinstance(event, MatchAnalyzed):
         return event.players[0].id, event.players[1].id
     return (event.player_id,) if isinstance(event, TournamentPrizeAwarded) else (event.anonymous_id, event.account_id)
+
+
+def _newest_prs(settled: Outcome) -> Prs:
+    """Return the PRs that an analysis brought to a match that was rated before."""
+    rated = settled.record.record.rated if settled.record is not None else None
+    return rated.exchanges[-1].prs if rated is not None else (None, None)
 
 
 def _contributions(outcome: Outcome) -> Iterator[tuple[str, Rating]]:

@@ -19,7 +19,7 @@ from worker.cli.audit.show import Bars, shown_bars
 from worker.cli.audit.topics import open_topics
 from worker.rules.pools import Pool
 from worker.settings import Settings
-from worker.stream.app import INPUTS
+from worker.stream.inputs import INPUTS
 from worker.tables.connect import connect
 from worker.tables.pieces import Pieces
 from worker.tables.registry import Registry

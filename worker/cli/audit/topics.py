@@ -10,6 +10,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from worker.settings import Settings, SettingsError
 from worker.stream.kafka import kafka_client_options
 from worker.stream.topic_admin import KafkaAwayError, topic_admin
+from worker.stream.unreadable import stand_in_for_unreadable
 
 _PARTITION_BYTES: Final = 2 * 1024 * 1024
 """Most that is fetched of a partition at once."""
@@ -39,9 +40,10 @@ class Topics:
         return sum([max(0, end - await self._consumer.position(partition)) for partition, end in ends.items()])
 
     async def read(self, ends: Mapping[TopicPartition, int]) -> AsyncIterator[list[Any]]:
-        """Yield records of one partition at a time, in order, until all are read to these ends or a little further.
+        """Yield records of one partition at a time, in order, until all are read to these ends, and none beyond.
 
-        Raises KafkaAwayError where nothing comes for a minute.
+        What came since the ends were asked for may rest on what nobody has read yet. Raises KafkaAwayError where
+        nothing comes for a minute.
         """
         open_until = dict(ends)
         heard_at = time.monotonic()
@@ -51,9 +53,13 @@ class Topics:
                     del open_until[partition]
             if not open_until:
                 return
-            for records in (await self._consumer.getmany(*self._behind(open_until), timeout_ms=500)).values():
+            found = await self._consumer.getmany(*self._behind(open_until), timeout_ms=500)
+            for partition, records in found.items():
                 heard_at = time.monotonic()
-                yield records
+                if records[-1].offset >= ends[partition]:
+                    self._consumer.seek(partition, ends[partition])
+                if before := [record for record in records if record.offset < ends[partition]]:
+                    yield before
             if time.monotonic() - heard_at > _SILENCE_S:
                 raise KafkaAwayError(f"Kafka at {self._bootstrap} has not answered for {_SILENCE_S:.0f} s.")
 
@@ -71,6 +77,7 @@ async def open_topics(settings: Settings, names: Sequence[str]) -> AsyncIterator
     Raises SettingsError where one is missing, and KafkaAwayError where no broker answers.
     """
     partitions = await _partitions(settings, names)
+    stand_in_for_unreadable()
     consumer = AIOKafkaConsumer(
         **kafka_client_options(settings),
         enable_auto_commit=False,

@@ -10,10 +10,11 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from worker.cli.demo.audit import PlayerKey
 from worker.cli.demo.tally import NO_POOL, Answers, Letter, count_answers, pool_named
+from worker.ratings.wire import DLT_HEADERS
 from worker.rules.pools import Pool
 from worker.rules.ruleset import Rating
 from worker.settings import Settings
-from worker.stream.app import INPUTS
+from worker.stream.inputs import INPUTS
 from worker.stream.kafka import kafka_client_options
 from worker.stream.opening import open_tables
 from worker.tables.connect import connect
@@ -96,7 +97,7 @@ async def _read(settings: Settings, topics: Sequence[str]) -> dict[str, list[Any
 
 
 def _letter(record: Any, pools: Collection[str]) -> Letter:
-    headers = {name: value.decode() for name, value in record.headers if name.startswith("dlt-")}
+    headers = {name: value.decode() for name, value in record.headers if name in DLT_HEADERS and value}
     pool = pool_named(record.value, NO_POOL)
     return Letter(
         headers["dlt-reason"],

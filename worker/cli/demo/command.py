@@ -15,6 +15,7 @@ from worker.cli.audit.command import lines
 from worker.cli.audit.session import audit_topics
 from worker.cli.demo.audit import audit
 from worker.cli.demo.collect import answers, ratings_of, tables_of
+from worker.cli.demo.embedded import NotInstalledError
 from worker.cli.demo.ground import Ground, open_ground, own_topics
 from worker.cli.demo.pace import Pace, by_day
 from worker.cli.demo.process import ServerFailedError
@@ -22,7 +23,7 @@ from worker.cli.demo.rating import DemoError, Progress, counted_by_worker, runni
 from worker.cli.demo.report import audit_line, show_leaderboards, show_tallies
 from worker.cli.demo.show import shown_progress
 from worker.cli.demo.tally import Answers, Stated, differences
-from worker.cli.errors import fail
+from worker.cli.errors import WRONG_SETTING, fail
 from worker.cli.explain.match import as_text, explain
 from worker.cli.simulation import DAY_MS, DEFAULT_POOLS, Published, Scenario, Shares, simulate
 from worker.cli.simulation.presets import SPANS_CUT_OVER_MS
@@ -62,6 +63,8 @@ def demo(
     try:
         with open_ground(kafka, redis, keep=keep) as ground:
             problems = asyncio.run(_demo(ground, console, _scenario(matches, seed), keep=keep))
+    except NotInstalledError as error:
+        fail(str(error), WRONG_SETTING)
     except DemoError as error:
         fail(str(error))
     except ServerFailedError as error:

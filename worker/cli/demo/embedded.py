@@ -14,6 +14,10 @@ from redis.retry import Retry
 from worker.cli.demo.process import ServerProcess, accepts_connections, free_ports
 
 
+class NotInstalledError(Exception):
+    """The embedded server's package is not installed; one sentence says how to get it, or do without."""
+
+
 class Embedded:
     """A running embedded server: `.bootstrap` is its Kafka side, `.url` its Redis side."""
 
@@ -55,15 +59,30 @@ class Embedded:
 
 
 def start_embedded(directory: Path) -> Embedded:
-    """Start the embedded server with its data in `directory`, on free ports of 127.0.0.1."""
+    """Start the embedded server with its data in `directory`, on free ports of 127.0.0.1.
+
+    Raises NotInstalledError without its package, ServerFailedError where it does not start.
+    """
+    binary = _binary()
     directory.mkdir(parents=True, exist_ok=True)
     kafka_port, redis_port = free_ports(2)
-    # Not the package's launcher: its child would outlive it.
-    binary = Path(str(files("noida_db") / "noida-db"))
-    if not os.access(binary, os.X_OK):
-        binary.chmod(0o755)
     services = ["--only", "kafka,redis", "--kafka-port", str(kafka_port), "--redis-port", str(redis_port)]
     process = ServerProcess([str(binary), "start", "--data-dir", str(directory), *services], directory / "server.log")
     server = Embedded(process, kafka_port, redis_port)
     server.wait_ready()
     return server
+
+
+def _binary() -> Path:
+    try:
+        package = files("noida_db")
+    except ModuleNotFoundError:
+        raise NotInstalledError(
+            "The demo's embedded server is not installed: `pip install noida-db` brings it (the extra `demo`), "
+            "and with --kafka and --redis the demo uses servers of yours."
+        ) from None
+    # Not the package's launcher: its child would outlive it.
+    binary = Path(str(package / "noida-db"))
+    if not os.access(binary, os.X_OK):
+        binary.chmod(0o755)
+    return binary

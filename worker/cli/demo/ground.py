@@ -13,7 +13,7 @@ import typer
 from aiokafka.errors import KafkaError
 from redis.exceptions import RedisError
 
-from worker.cli.demo.embedded import Embedded, start_embedded
+from worker.cli.demo.embedded import Embedded, NotInstalledError, start_embedded
 from worker.cli.demo.process import free_ports
 from worker.files import packaged
 from worker.settings import PREFIX, Settings, load_settings
@@ -38,7 +38,8 @@ def open_ground(kafka: str | None, redis: str | None, *, keep: bool) -> Iterator
     """Give a place with the servers that are named, and the embedded one for those that are not.
 
     Its directory is removed afterwards unless `keep` or an error says that somebody may want to look at it.
-    Raises SettingsError for an address that is none, ServerFailedError where the embedded server does not start.
+    Raises SettingsError for an address that is none, NotInstalledError without the embedded server where it is needed,
+    ServerFailedError where it does not start.
     """
     directory = Path(tempfile.mkdtemp(prefix="gammon-ratings-demo-"))
     embedded = None
@@ -49,6 +50,8 @@ def open_ground(kafka: str | None, redis: str | None, *, keep: bool) -> Iterator
         with _environment_of(environment):
             settings = load_settings()
         yield Ground(settings, environment, directory, embedded)
+    except NotInstalledError:
+        raise
     except Exception:
         keep = True
         raise

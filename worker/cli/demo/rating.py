@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from worker.cli.demo.ground import Ground
 from worker.cli.demo.process import ServerProcess
 from worker.cli.simulation.scenario import IDENTITY_LINKED, MATCH_FINISHED, PRIZE_AWARDED
-from worker.stream.app import INPUTS
+from worker.stream.inputs import INPUTS
 from worker.stream.offsets import Offsets
 from worker.tables.tables import Partition, PoolTables
 

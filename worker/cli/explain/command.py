@@ -8,12 +8,11 @@ from typing import Annotated
 import typer
 
 from worker.cli.errors import fail
-from worker.cli.explain.event import Published, judge
 from worker.cli.explain.link import claimed
 from worker.cli.explain.match import as_json, as_text
 from worker.cli.explain.match import explain as explained
 from worker.cli.explain.prize import paid
-from worker.cli.explain.told import Told
+from worker.cli.explain.told import Published, Told
 from worker.cli.explain.waiting import parked, unknown
 from worker.cli.reading import OpenPool, open_pool, readable_id
 from worker.cli.words import shown_id
@@ -130,6 +129,8 @@ async def _link(pool_name: str, player_id: str) -> Answer:
 
 
 async def _event(pool_name: str, identifier: str, value: bytes, published: Published) -> Answer:
+    from worker.cli.explain.event import judge  # noqa: PLC0415 only this needs what a worker decodes with
+
     async with open_pool(pool_name) as opened:
         told = await judge(opened, identifier, value, published)
     if isinstance(told, str):

@@ -1,12 +1,12 @@
 """An event as it was or would be published, judged against what is known as a worker would, without applying it."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from worker.cli.explain.judged import Judged, Known
-from worker.cli.explain.told import Told
+from worker.cli.explain.told import Published, Told
 from worker.cli.explain.verdicts import tell
 from worker.cli.reading import OpenPool
 from worker.cli.words import moment, shown_id
@@ -33,13 +33,6 @@ _IDS: Mapping[str, tuple[str, ...]] = {
 """Fields by which an event can be asked for, where that is not the match_id."""
 _BEFORE_ITS_TIME = (Reason.NOT_JSON, Reason.SCHEMA, Reason.UNKNOWN_POOL, Reason.WRONG_RULESET, Reason.SELF_MATCH)
 """Reasons that are looked for before any that goes by the record's timestamp."""
-
-
-class Published(NamedTuple):
-    """When an event was published, in UTC ms; `given` is false where that is only assumed to be now."""
-
-    at_ms: int
-    given: bool
 
 
 def kind_of(value: bytes) -> str:

@@ -4,7 +4,7 @@ from worker.cli.explain.arithmetic import Arithmetic, Seat, Step, seats
 from worker.cli.words import before_rounding, count, factor, signed
 from worker.ratings.instants import DAY_MS
 from worker.ratings.rows import RatedRecord
-from worker.rules.gammon42 import Formula, Gammon42, changes, coefficient
+from worker.rules.gammon42 import Formula, Gammon42, changes, coefficient, version_number
 from worker.rules.match import MatchFinished
 from worker.rules.rounding import round_half_away
 from worker.rules.ruleset import UnpublishedFormulaError
@@ -16,7 +16,7 @@ def explain(rules: Gammon42, match: MatchFinished, rated: RatedRecord) -> Arithm
     terms, missing = winner.terms, loser.terms["expected"]
     won, lost = changes(terms["k"], loser.terms["k"], terms["expected"], terms["coefficient"])
     formula = _formula(rules, match)
-    chosen = "which the match itself asked for" if match.formula_version else "the one in force when the game ended"
+    chosen = _chosen(match.formula_version, terms["formula_version"])
     steps = (
         Step(
             "Chances",
@@ -46,6 +46,17 @@ def explain(rules: Gammon42, match: MatchFinished, rated: RatedRecord) -> Arithm
         and (round_half_away(won), round_half_away(lost)) == (winner.change, loser.change)
     )
     return Arithmetic(f"Gammon42's formula {terms['formula_version']}, {chosen}", steps, as_set_now)
+
+
+def _chosen(asked_for: str | None, version: str) -> str:
+    """Return how it comes that a game was rated by this version."""
+    if asked_for is None:
+        return "the one in force when the game ended"
+    if version_number(asked_for) == version_number(version):
+        return "which the match itself asked for"
+    return (
+        f"the newest of this pool's published versions that is not after {asked_for}, which the match itself asked for"
+    )
 
 
 def _formula(rules: Gammon42, match: MatchFinished) -> Formula | None:

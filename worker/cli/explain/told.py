@@ -16,3 +16,10 @@ class Told(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """Return what a program reads, the sentences under `says`."""
         return {**self.facts, "says": list(self.says)}
+
+
+class Published(NamedTuple):
+    """When an event was published, in UTC ms; `given` is false where that is only assumed to be now."""
+
+    at_ms: int
+    given: bool

@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
+from worker.ratings.delivery import Header
+
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
@@ -144,6 +146,6 @@ class Published(NamedTuple):
     key: bytes
     value: bytes | None
     timestamp_ms: int
-    headers: tuple[tuple[str, bytes], ...]
+    headers: tuple[Header, ...]
     kind: Kind
     reason: str | None = None

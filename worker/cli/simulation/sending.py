@@ -11,9 +11,11 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from aiokafka.partitioner import murmur2
 
+from worker.cli.simulation.marks import Marks, TopicMissingError
 from worker.cli.simulation.scenario import Published
+from worker.ratings.delivery import Header
 from worker.settings import Settings
-from worker.stream.app import INPUTS
+from worker.stream.inputs import INPUTS
 from worker.stream.kafka import kafka_client_options
 
 _CHUNK = 4000
@@ -21,10 +23,6 @@ _CHUNK = 4000
 _CHUNKS_IN_FLIGHT = 2
 _TICK_S = 0.02
 _BATCH_BYTES = 512 * 1024
-
-
-class TopicMissingError(Exception):
-    """A topic does not exist; the sentence says how to create it."""
 
 
 def now_ms() -> int:
@@ -38,18 +36,20 @@ async def send(
     *,
     paced: bool = False,
     sent: Callable[[Sequence[Published]], None] = lambda _: None,
+    marks: Marks | None = None,
 ) -> None:
     """Publish the records in order, with their timestamps, and return when the brokers have acknowledged them all.
 
     `paced` holds each record back until the clock has reached its timestamp; `sent` is told of each acknowledged
-    chunk. Raises TopicMissingError and what aiokafka raises: what was acknowledged by then stays published.
+    chunk; with `marks`, every record carries one. Raises TopicMissingError and what aiokafka raises: what was
+    acknowledged by then stays published.
     """
     producer = AIOKafkaProducer(
         **kafka_client_options(settings), enable_idempotence=True, max_batch_size=_BATCH_BYTES, linger_ms=0
     )
     try:
         await producer.start()
-        outlet = _Outlet(producer, settings, sent)
+        outlet = _Outlet(producer, settings, sent, marks)
         await outlet.find_topics()
         try:
             async for chunk in _due(records) if paced else _full(records):
@@ -94,12 +94,17 @@ class _Outlet:
     """One batch a partition and chunk, and a few chunks in flight."""
 
     def __init__(
-        self, producer: AIOKafkaProducer, settings: Settings, sent: Callable[[Sequence[Published]], None]
+        self,
+        producer: AIOKafkaProducer,
+        settings: Settings,
+        sent: Callable[[Sequence[Published]], None],
+        marks: Marks | None,
     ) -> None:
         self._producer = producer
         self._names = {topic: settings.topic(topic) for topic in INPUTS}
         self._partitions: dict[str, int] = {}
         self._sent = sent
+        self._marks = marks
         self._in_flight: deque[tuple[list[Published], list[Any]]] = deque()
 
     async def find_topics(self) -> None:
@@ -118,10 +123,11 @@ class _Outlet:
         batches: dict[tuple[str, int], list[Any]] = {}
         for record in chunk:
             place = record.topic, _hash(record.key) % self._partitions[record.topic]
+            headers = [*record.headers] if self._marks is None else [*record.headers, self._marks.header(*place)]
             built = batches.setdefault(place, [])
-            if not built or not _append(built[-1], record):
+            if not built or not _append(built[-1], record, headers):
                 built.append(self._producer.create_batch())
-                _append(built[-1], record)
+                _append(built[-1], record, headers)
         futures = [
             await self._producer.send_batch(batch, self._names[topic], partition=partition)
             for (topic, partition), built in batches.items()
@@ -142,8 +148,6 @@ class _Outlet:
             self._sent(chunk)
 
 
-def _append(batch: Any, record: Published) -> bool:
-    appended = batch.append(
-        timestamp=record.timestamp_ms, key=record.key, value=record.value, headers=[*record.headers]
-    )
+def _append(batch: Any, record: Published, headers: list[Header]) -> bool:
+    appended = batch.append(timestamp=record.timestamp_ms, key=record.key, value=record.value, headers=headers)
     return appended is not None

@@ -1,7 +1,8 @@
 -- commit: each cause whole, in order, or not at all; a stale one comes back with every later one that names what it names
 -- KEYS  1 players  2 matches  3 parked  4 outbox  5 heads of the outbox  6 leaderboard  7 position  8 horizon
---       9 prizes  10 aliases  11.. windows, as causes name them
--- ARGV  1 this worker run   2 MessagePack of a list of causes   3.. bytes that causes name by their place.  A cause is
+--       9 prizes  10 aliases  11 applied  12 due  13.. windows and lists of hours, as causes name them
+-- ARGV  1 this worker run   2 for how many ms behind the horizon records are kept   3 MessagePack of a list of causes
+--       4.. bytes that causes name by their place.  A cause is
 --   { 1 source  2 instant_ms  3 whether it takes a position
 --     4 names: its players and match, and so what it is stale with
 --     5 rows {player, version replaced, row, score}                score '' = as it is, '-' = off the leaderboard
@@ -11,13 +12,15 @@
 --    12 window entries {index of the window's key, finished_at_ms, member}
 --    13 sources it rests on   14 place of its outbox entry, 0 = nothing to publish
 --    15 prize {field, place} or 0   16 link {anonymous id, account id, place} or 0; their rows guard both
---    17 id that must be part of no link, '' = nobody }
+--    17 id that must be part of no link, '' = nobody
+--    18 index of the list of the hour in which what it puts there falls due (see prune), 0 = nothing   19 that hour }
 -- a version is what stands before a value's first space, '' where there is no value
--- returns {a position for each cause, '0' without one and '' for a stale one;
+-- returns {a position for each cause, '0' without one, '' for a stale one and '-' for one whose source was settled before,
+--          so that somebody has answered it;
 --          {source, head, entry, ...} of other runs that these rest on}
 -- Long bytes stay as they came wherever they can: every string that Lua makes is hashed whole.
 
-local run, causes = ARGV[1], cmsgpack.unpack(ARGV[2])
+local run, records_kept_ms, causes = ARGV[1], tonumber(ARGV[2]), cmsgpack.unpack(ARGV[3])
 
 -- What the batch finds, and then leaves: every cause is checked against it, and all of it is written at the end, since
 -- an error in the middle would undo nothing.
@@ -43,6 +46,24 @@ local heads = fetch(KEYS[5], sources)
 local horizon = tonumber(redis.call('GET', KEYS[8]) or '0')
 local position = tonumber(redis.call('GET', KEYS[7]) or '0')
 local position_before = position
+
+-- What may be pruned counts as gone, so that no answer depends on when pruning runs.
+local function forget(values, pattern, oldest)
+  for id, value in pairs(values) do
+    if value and tonumber(string.match(value, pattern)) < oldest then values[id] = nil end
+  end
+end
+
+forget(records, '^%S+ %S+ (%S+)', horizon - records_kept_ms)
+forget(parked, '^%S+ (%S+)', horizon)
+
+local applied = {}
+
+local function is_settled(source)
+  local partition, offset = string.match(source, '^(.+)/(%d+)$')
+  if not applied[partition] then applied[partition] = tonumber(redis.call('HGET', KEYS[11], partition) or '0') end
+  return tonumber(offset) < applied[partition]
+end
 
 local function version(value)
   if not value then return '' end
@@ -70,6 +91,7 @@ end
 
 local scores, heads_left, entries, windows = {}, {}, {}, {}
 local rows_left, records_left, parked_left, off, prizes_left = {}, {}, {}, {}, {}
+local hours_left, due_left = {}, {}
 
 local function leave(cause)
   local own = '0'
@@ -97,6 +119,13 @@ local function leave(cause)
     parked_left[match_id] = parked[match_id]
   end
   for _, entry in ipairs(cause[12]) do windows[#windows + 1] = entry end
+  if cause[18] ~= 0 then
+    if not due_left[cause[18]] then
+      due_left[cause[18]], hours_left['h' .. cause[19]] = {}, string.format('%.0f', cause[19] * 3600000)
+    end
+    local due = due_left[cause[18]]
+    due[#due + 1] = (cause[8] ~= '' and 'm' or 'p') .. match_id
+  end
   if cause[15] ~= 0 then prizes_left[cause[15][1]] = own .. ' ' .. ARGV[cause[15][2]] end
   if cause[16] ~= 0 then
     local link = own .. ' ' .. ARGV[cause[16][3]]
@@ -133,11 +162,12 @@ end
 
 local positions = {}
 for i, cause in ipairs(causes) do
-  if holds(cause) then
+  local settled = is_settled(cause[1])
+  if not settled and holds(cause) then
     positions[i] = leave(cause)
     hand_back(cause[13])
   else
-    positions[i] = ''
+    positions[i] = settled and '-' or ''
     for _, name in ipairs(cause[4]) do stale[name] = true end
   end
 end
@@ -166,6 +196,10 @@ write('HSET', KEYS[4], entries)
 write('HSET', KEYS[5], heads_left)
 for match_id, value in pairs(parked_left) do
   if value then redis.call('HSET', KEYS[3], match_id, value) else redis.call('HDEL', KEYS[3], match_id) end
+end
+write('ZADD', KEYS[12], hours_left, true)
+for key, due in pairs(due_left) do
+  for first = 1, #due, 4000 do redis.call('RPUSH', KEYS[key], unpack(due, first, math.min(first + 3999, #due))) end
 end
 for _, entry in ipairs(windows) do
   redis.call('ZADD', KEYS[entry[1]], string.format('%.0f', entry[2]), entry[3])

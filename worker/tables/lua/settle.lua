@@ -1,8 +1,10 @@
 -- settle: take published entries out of the outbox and move the markers of their partitions; all of it or nothing
 -- KEYS  1 outbox  2 heads of the outbox  3 applied  4 timestamps
 -- ARGV  number of entries, (source, partition, offset);  then for each partition:
---       partition, offset the worker knows it had reached, next offset, newest record timestamp in ms
--- returns {} or what shows that Redis lost writes: {'behind', partition, applied, believed} or {'gone', partition, offset}
+--       partition, offset the worker knows it had reached, next offset, newest record timestamp in ms, offset from which
+--       on the worker has read everything
+-- returns {} or what shows that Redis lost writes: {'behind', partition, applied, believed} or {'gone', partition, offset};
+--         or that the worker skipped some of the log: {'hole', partition, applied, offset read from}
 
 local at = 1
 local entries = {}
@@ -12,8 +14,8 @@ for i = 1, tonumber(ARGV[1]) do
 end
 local markers = {}
 while at < #ARGV do
-  markers[#markers + 1] = {ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3], ARGV[at + 4]}
-  at = at + 4
+  markers[#markers + 1] = {ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3], ARGV[at + 4], tonumber(ARGV[at + 5])}
+  at = at + 5
 end
 
 local applied = {}
@@ -25,6 +27,9 @@ end
 for _, marker in ipairs(markers) do
   if applied_of(marker[1]) < marker[2] then
     return {'behind', marker[1], string.format('%.0f', applied_of(marker[1])), string.format('%.0f', marker[2])}
+  end
+  if applied_of(marker[1]) < marker[5] then
+    return {'hole', marker[1], string.format('%.0f', applied_of(marker[1])), string.format('%.0f', marker[5])}
   end
 end
 for _, entry in ipairs(entries) do
