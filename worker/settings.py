@@ -77,6 +77,7 @@ class Settings(BaseSettings):
         description="redis://host:port/db, redis+sentinel://host:port,…/service or redis+cluster://host:port,…",
     )
     redis_password: SecretStr | None = Field(None, description="the password, where it is not in the URL")
+    require_aof: bool = Field(False, description="1 to refuse a Redis without an append-only file, or 0")
     redis_namespace: str = Field(
         "ratings", pattern=r"^[a-z0-9-]{1,64}\z", description="1 to 64 of a-z, 0-9 and -, the prefix of every Redis key"
     )
@@ -92,7 +93,7 @@ class Settings(BaseSettings):
         "gammon-ratings", pattern=r"^[A-Za-z0-9._-]{1,249}\z", description="1 to 249 of a-z, A-Z, 0-9, . _ and -"
     )
 
-    web_host: str = Field("0.0.0.0", pattern=r"^\S+\z", description="an address to listen on")  # noqa: S104
+    web_host: str = Field("127.0.0.1", pattern=r"^\S+\z", description="an address to listen on")
     web_port: int = Field(8080, ge=0, le=65535, description="a port from 1 to 65535, or 0 for no web server")
     batch_max: int = Field(1000, ge=1, le=100_000, description="a number of events from 1 to 100000")
     retry_s: float = Field(

@@ -15,7 +15,7 @@ from worker.settings import load_settings
 from worker.stream.app import PartitionBatch, create_app
 from worker.stream.ending import Exit, Fatal
 from worker.stream.run import run_worker
-from worker.stream.web import add_pages
+from worker.stream.web import Pages, Readiness
 
 SCENARIO = sys.argv[1]
 
@@ -71,14 +71,19 @@ async def assigned(partitions: frozenset[TopicPartition]) -> None:
         await asyncio.Event().wait()
 
 
+def readiness() -> Readiness:
+    return Readiness([] if app.is_consuming else ["not in the group yet"])
+
+
 tasks: list[asyncio.Task[None]] = []
 leave = Exit()
 settings = load_settings()
-app = create_app(settings, take, leave=leave, before_start=[Service()], assigned=assigned)
+registry = CollectorRegistry()
+Counter("batches", "Batches taken.", registry=registry).inc()
+services: list[mode.Service] = [Service()]
 if settings.web_port:
-    registry = CollectorRegistry()
-    Counter("batches", "Batches taken.", registry=registry).inc()
-    add_pages(app, ready=lambda: [] if app.is_consuming else ["not in the group yet"], registry=registry)
+    services.insert(0, Pages(settings.web_host, settings.web_port, ready=readiness, registry=registry))
+app = create_app(settings, take, leave=leave, before_start=services, assigned=assigned)
 code = run_worker(app, settings)
 say("returned", code)
 sys.exit(code)

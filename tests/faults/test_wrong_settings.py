@@ -27,6 +27,7 @@ def _refuses(worker: Worker, *words: str) -> None:
         ("kafka_bootstrap", "nowhere"),
         ("redis_url", "http://127.0.0.1"),
         ("batch_max", "0"),
+        ("require_aof", "perhaps"),
         ("pools_file", "/nowhere/pools.toml"),
         ("topic_prefix", "a/b"),
     ],
@@ -73,3 +74,11 @@ def test_a_redis_that_may_evict_keys(fragile: Site, own_redis: RedisServer) -> N
     with Redis.from_url(own_redis.url) as client:
         client.config_set("maxmemory-policy", "allkeys-lru")
     _refuses(fragile.start_worker(), "RATINGS_REDIS_URL", "allkeys-lru")
+
+
+@pytest.mark.real_redis
+def test_a_redis_without_an_append_only_file_where_one_is_required(fragile: Site, own_redis: RedisServer) -> None:
+    with Redis.from_url(own_redis.url) as client:
+        client.config_set("appendonly", "no")
+        _refuses(fragile.start_worker(require_aof="1"), "RATINGS_REQUIRE_AOF", "appendonly yes")
+        assert not list(client.scan_iter(f"{fragile.namespace}:*"))

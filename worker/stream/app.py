@@ -11,10 +11,9 @@ from aiokafka import ConsumerRecord, TopicPartition
 from faust.app.base import BootStrategy
 from faust.tables.recovery import RebalanceAgain
 from faust.types import TP
-from faust.web.drivers.aiohttp import Web
 from mode import ServiceT
 
-from worker.settings import Settings, SettingsError
+from worker.settings import Settings
 from worker.stream.ending import Exit, is_expected
 from worker.stream.inputs import INPUTS
 from worker.stream.kafka import kafka_client_options
@@ -51,7 +50,7 @@ OnPartitions = Callable[[frozenset[TopicPartition]], Awaitable[None]]
 
 
 class _Boot(BootStrategy):
-    """Our own services start after the web server (so that it answers while they do) and before Kafka is read."""
+    """Our own services start before Kafka is read, and stop after it."""
 
     enable_kafka_producer = False
 
@@ -59,31 +58,12 @@ class _Boot(BootStrategy):
         app = cast(WorkerApp, self.app)
         return (
             *self.sensors(),
-            *self.web_server(),
             *app.before_start,
             *self.kafka_consumer(),
             *self.agents(),
             *self.kafka_conductor(),
             *self.tables(),
         )
-
-
-class _Pages(Web):
-    """Faust's web server with our pages only: its own `/` says OK whatever is wrong."""
-
-    default_blueprints = ()
-    production_blueprints = ()
-
-    async def start_server(self) -> None:
-        """Listen; raises SettingsError where that is not possible."""
-        settings = cast(WorkerApp, self.app).settings
-        try:
-            await super().start_server()
-        except OSError as error:
-            raise SettingsError(
-                f"RATINGS_WEB_HOST, RATINGS_WEB_PORT: the worker cannot listen on {settings.web_host}, port "
-                f"{settings.web_port} ({error.strerror or error}): choose another port, or 0 for none."
-            ) from error
 
 
 class WorkerApp(faust.App):
@@ -123,9 +103,6 @@ class WorkerApp(faust.App):
             quota=self.settings.batch_max,
             retry_s=self.settings.retry_s,
         )
-
-    def _new_web(self) -> Web:
-        return _Pages(self)
 
 
 def create_app(
@@ -175,14 +152,8 @@ def _faust_settings(settings: Settings) -> dict[str, Any]:
         "table_standby_replicas": 0,
         "topic_allow_declare": False,
         "topic_disable_leader": True,
-        "web_bind": settings.web_host,
-        "web_enabled": settings.web_port != 0,
-        "web_graph_enabled": False,
-        "web_metrics_enabled": False,
-        "web_port": settings.web_port or 1,
-        "web_router_enabled": False,
-        "web_stats_enabled": False,
-        "web_tables_enabled": False,
+        # Our own pages are served by worker.stream.web: Faust's server says OK whatever is wrong.
+        "web_enabled": False,
     }
 
 

@@ -38,7 +38,7 @@ def record(metrics: Metrics, batch: Batch, applied: Mapping[str, Applied], now_s
 
 def _record_outcomes(metrics: Metrics, pool: str, part: Applied) -> None:
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    letters: Counter[str] = Counter()
+    letters: Counter[tuple[str, str]] = Counter()
     changes = 0
     for source, outcome in part.outcomes:
         counts[source.topic][outcome.kind.value] += 1
@@ -47,14 +47,14 @@ def _record_outcomes(metrics: Metrics, pool: str, part: Applied) -> None:
         if outcome.ignored:
             metrics.analyses.labels(pool, "ignored").inc(outcome.ignored)
         for letter in outcome.letters:
-            letters[letter.refusal.reason.value] += 1
+            letters[letter.delivery.source.topic, letter.refusal.reason.value] += 1
         changes += len(outcome.changes.sides) if outcome.changes is not None else 0
     for topic, of_topic in counts.items():
         counter = _counter(metrics, topic)
         for kind, count in of_topic.items():
             counter.labels(pool, kind).inc(count)
-    for reason, count in letters.items():
-        metrics.dead_letters.labels(reason).inc(count)
+    for (topic, reason), count in letters.items():
+        metrics.dead_letters.labels(topic, reason).inc(count)
     metrics.changes_published.labels(pool).inc(changes)
 
 

@@ -7,6 +7,7 @@ from worker.stream.ending import DOES_NOT_FIT, Fatal
 from worker.stream.existing import refuse_missing
 from worker.stream.fit import ADVICE
 from worker.stream.offsets import Offsets
+from worker.stream.persistence import refuse_without_aof
 from worker.stream.redis import naming_wrong_settings
 from worker.tables.registry import Registry
 from worker.tables.tables import UNPOOLED, Marker, Partition, PoolTables
@@ -23,8 +24,8 @@ async def open_season(
 ) -> None:
     """Give every pool its first markers, or see that it still has them.
 
-    Raises SettingsError where topics are missing or Redis may evict, and Fatal with exit code 3 where Redis is empty
-    under a group that has worked before, or has lost a pool.
+    Raises SettingsError where topics are missing, or Redis may evict or does not persist as required, and Fatal with
+    exit code 3 where Redis is empty under a group that has worked before, or has lost a pool.
     """
     partitions = await _partitions(settings, inputs, offsets)
     with naming_wrong_settings(settings):
@@ -34,6 +35,7 @@ async def open_season(
         raise SettingsError(
             f"RATINGS_REDIS_URL: this Redis may evict keys (maxmemory-policy {policy}): set noeviction."
         )
+    await refuse_without_aof(settings, registry)
     if not known:
         why = await _why_not_new(settings, partitions, offsets)
         known = await registry.pools()  # another worker may have begun the season meanwhile

@@ -1,4 +1,4 @@
-"""What goes on beside the events: lag for the metrics, the horizon, and pruning behind it."""
+"""What goes on beside the events: the horizon, and pruning behind it."""
 
 import time
 from collections.abc import Collection, Mapping
@@ -29,20 +29,6 @@ def horizon_ms(
     newest = [markers[name].timestamp_ms for name in counted]
     reached = (min(newest) if lagging else max(newest)) if newest else 0
     return max(0, min(reached, now_ms) - retention_days * DAY_MS)
-
-
-async def report_lag(
-    assigned: Collection[Partition], tables: Mapping[str, PoolTables], offsets: Offsets, metrics: Metrics
-) -> None:
-    """Set the gauges of lag, over the assigned partitions, and of unsettled causes."""
-    ends = await offsets.ends(list(assigned))
-    markers = {name: await table.markers() for name, table in tables.items()}
-    metrics.lag.clear()
-    for partition, end in ends.items():
-        applied = min((pool[partition].applied for pool in markers.values() if partition in pool), default=0)
-        metrics.lag.labels(partition.topic, partition.number).set(max(0, end - applied))
-    for name, table in tables.items():
-        metrics.outbox.labels(name).set(await table.outbox_size())
 
 
 async def prune(

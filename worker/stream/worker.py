@@ -17,7 +17,7 @@ from worker.rules.pools import Pool
 from worker.settings import Settings
 from worker.stream.app import WorkerApp, create_app
 from worker.stream.decode import Decoder
-from worker.stream.ending import Exit
+from worker.stream.ending import Exit, is_expected
 from worker.stream.fit import check_assignment
 from worker.stream.health import Health
 from worker.stream.inputs import INPUTS
@@ -32,8 +32,13 @@ from worker.stream.redis import redis_at, redis_client
 from worker.stream.retry import is_transient, retried, shown
 from worker.stream.run import run_worker
 from worker.stream.season import open_season
-from worker.stream.upkeep import prune, report_lag
-from worker.stream.web import add_pages
+from worker.stream.upkeep import prune
+from worker.stream.watch import keep_looking
+from worker.stream.watch_kafka import KafkaWatch
+from worker.stream.watch_redis import RedisWatch
+from worker.stream.web import Pages, Readiness
+from worker.tables.connect import RedisClient
+from worker.tables.outbox_age import OutboxAge
 from worker.tables.registry import Registry
 from worker.tables.tables import Marker, Partition
 
@@ -42,8 +47,9 @@ log = structlog.get_logger()
 T = TypeVar("T")
 C = TypeVar("C", Offsets, Publisher)
 
-UPKEEP_EVERY_S = 5.0
+COLLECT_GARBAGE_EVERY_S = 5.0
 PRUNE_EVERY_S = 600.0
+PRUNE_RETRY_S = 5.0
 
 
 def work(settings: Settings) -> int:
@@ -54,7 +60,7 @@ def work(settings: Settings) -> int:
     pools = load_pools(settings)
     leave = Exit()
     # What a batch leaves behind is freed by reference counts; looking for cycles among it costs a tenth of the
-    # throughput, so that is done between times, by upkeep.
+    # throughput, so that is done between times.
     gc.freeze()
     gc.disable()
     return run_worker(_Worker(settings, pools, leave).app, settings)
@@ -73,19 +79,24 @@ class _Worker(mode.Service):
         self._partitions: list[Partition] = []
         self._running: set[asyncio.Task[None]] = set()
         self._open = contextlib.AsyncExitStack()
-        self._first_input = Partition(settings.topic(INPUTS[0]), 0)
+        self._inputs = [settings.topic(name) for name in INPUTS]
         self._intake = Intake(
             {settings.topic(name): Decoder(name, pools) for name in INPUTS}, most_waiting=2 * settings.batch_max
         )
+        self._metrics.ready.set_function(lambda: not self._readiness().reasons)
         self.app: WorkerApp = create_app(
             settings,
             self._intake.put,
             leave=leave,
-            before_start=[self],
+            before_start=[*self._pages(), self],
             assigned=self._assigned,
             revoked=self._revoked,
         )
-        add_pages(self.app, ready=self._not_ready, registry=self._metrics.registry)
+
+    def _pages(self) -> list[Pages]:
+        """Return the web server, which starts first, so that it answers while the rest starts."""
+        host, port = self._settings.web_host, self._settings.web_port
+        return [Pages(host, port, ready=self._readiness, registry=self._metrics.registry)] if port else []
 
     async def on_start(self) -> None:
         """Connect, see that state and log can fit, and open the lane."""
@@ -113,7 +124,10 @@ class _Worker(mode.Service):
             self._health,
             self._leave,
         )
-        self._running = {asyncio.create_task(self._lane.run()), asyncio.create_task(self._watch(self._keep_up()))}
+        self._running = {
+            asyncio.create_task(work)
+            for work in (self._lane.run(), *(self._to_the_end(work) for work in self._beside_the_lane(client)))
+        }
         log.info("worker started", run=run, pools=sorted(self._pools), group=settings.group)
 
     async def on_stop(self) -> None:
@@ -146,45 +160,55 @@ class _Worker(mode.Service):
     async def _revoked(self, partitions: frozenset[TopicPartition]) -> None:
         await self._intake.drop(Partition(tp.topic, tp.partition) for tp in partitions)
 
-    async def _keep_up(self) -> None:
-        """Report lag and test that Redis takes writes every few seconds; prune now and then, one worker for all."""
-        pruned_at = -PRUNE_EVERY_S
-        loop = asyncio.get_running_loop()
-        while True:
-            step = "Writing to Redis"
-            try:
-                await self._registry.check_writable()
-                self._health.works(step)
-                step = "Reading offsets and markers"
-                await report_lag(self._partitions, self._tables, self._offsets, self._metrics)
-                if loop.time() - pruned_at > PRUNE_EVERY_S and self._first_input in self._partitions:
-                    pruned_at = loop.time()
-                    await prune(await self._inputs(), self._pools, self._tables, self._offsets, self._metrics)
-                self._health.works(step)
-            except Exception as error:
-                if not is_transient(error):
-                    raise
-                if self._health.failing(step, shown(error)):
-                    log.warning("not ready", step=step, error=shown(error))
-            gc.collect()
-            await asyncio.sleep(UPKEEP_EVERY_S)
+    def _beside_the_lane(self, client: RedisClient) -> list[Coroutine[None, None, None]]:
+        """Return what goes on for ever, each for itself, so that one that hangs holds up no other."""
+        settings, health = self._settings, self._health
+        ages = {name: OutboxAge(client, settings.redis_namespace, name) for name in self._tables}
+        redis = RedisWatch(self._registry, self._tables, ages, self._metrics, health)
+        kafka = KafkaWatch(self._inputs, self._offsets, self._metrics)
+        return [
+            keep_looking(redis, health, settings.retry_s),
+            keep_looking(kafka, health, settings.retry_s),
+            self._keep_pruning(),
+            _collect_garbage(),
+        ]
 
-    async def _watch(self, work: Coroutine[None, None, None]) -> None:
+    async def _keep_pruning(self) -> None:
+        """Prune now and then, one worker for all; what fails for a passing reason is tried again soon."""
+        first = Partition(self._inputs[0], 0)
+        while True:
+            pause_s = PRUNE_RETRY_S
+            if first in self._partitions:
+                try:
+                    found = await self._offsets.partitions(self._inputs)
+                    inputs = [partition for partitions in found.values() for partition in partitions]
+                    await prune(inputs, self._pools, self._tables, self._offsets, self._metrics)
+                    pause_s = PRUNE_EVERY_S
+                except Exception as error:
+                    if not is_transient(error):
+                        raise
+                    log.warning("pruning failed", error=shown(error), again_in_s=pause_s)
+            await asyncio.sleep(pause_s)
+
+    async def _to_the_end(self, work: Coroutine[None, None, None]) -> None:
         try:
             await work
         except Exception as error:
-            log.exception("upkeep failed")
+            if not is_expected(error):
+                log.exception("upkeep failed")
             self._leave.fail_with(error, "Upkeep")
 
-    async def _inputs(self) -> list[Partition]:
-        found = await self._offsets.partitions([self._settings.topic(name) for name in INPUTS])
-        return [partition for partitions in found.values() for partition in partitions]
-
-    def _not_ready(self) -> list[str]:
+    def _readiness(self) -> Readiness:
         reasons = self._health.reasons
         if not self.app.is_consuming:
             reasons.append("The worker has not joined its group yet, or is waiting for an assignment.")
-        return reasons
+        return Readiness(reasons, self._health.warnings)
 
     async def _retried(self, what: str, call: Callable[[], Awaitable[T]]) -> T:
         return await retried(what, call, self._settings.retry_s, self._health)
+
+
+async def _collect_garbage() -> None:
+    while True:
+        gc.collect()
+        await asyncio.sleep(COLLECT_GARBAGE_EVERY_S)

@@ -1,7 +1,10 @@
 """Which pools this Redis is known to hold, outside any pool, so that a new pool can be told from a lost one."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
+
+from redis.asyncio.cluster import RedisCluster
+from redis.exceptions import ResponseError
 
 from worker.tables.connect import RedisClient
 from worker.tables.errors import FormatError
@@ -51,10 +54,29 @@ class Registry:
         await self._client.set(f"{self._key}:writable", "1")
 
     async def eviction_policy(self) -> str:
-        """Return Redis' `maxmemory-policy`, "unknown" where it does not tell."""
-        memory = await self._client.info("memory")
-        nodes = memory.values() if memory and all(isinstance(node, dict) for node in memory.values()) else [memory]
-        return next(iter(sorted(node.get("maxmemory_policy", "unknown") for node in nodes)), "unknown")
+        """Return Redis' `maxmemory-policy`, "unknown" where it does not tell; of several, one that may evict."""
+        return min(str(node.get("maxmemory_policy", "unknown")) for node in await self._ask_masters("info", "memory"))
+
+    async def keeps_aof(self) -> bool | None:
+        """Return whether every Redis that takes writes keeps an append-only file, None where one does not tell."""
+        told = [node.get("aof_enabled") for node in await self._ask_masters("info", "persistence")]
+        return None if None in told else all(told)
+
+    async def syncs_always(self) -> bool | None:
+        """Return whether every one of them has `appendfsync always`, None where one does not tell, or must not."""
+        try:
+            told = [node.get("appendfsync") for node in await self._ask_masters("config_get", "appendfsync")]
+        except ResponseError:
+            return None
+        return None if None in told else all(policy == "always" for policy in told)
+
+    async def _ask_masters(self, command: str, about: str) -> list[Mapping[str, Any]]:
+        ask = getattr(self._client, command)
+        if not isinstance(self._client, RedisCluster):
+            return [await ask(about)]
+        answer = await ask(about, target_nodes=RedisCluster.PRIMARIES)
+        # A cluster's client answers by node, unless there is only one.
+        return list(answer.values()) if all(isinstance(node, dict) for node in answer.values()) else [answer]
 
 
 def _partition(field: bytes) -> Partition:
