@@ -16,6 +16,7 @@ from tests.servers.embedded import Embedded, start_embedded
 from tests.servers.kafka import kafka_available, start_kafka
 from tests.servers.redis import redis_available, start_redis
 from tests.servers.redis_cluster import RedisCluster, start_cluster
+from tests.servers.silent import SilentServer
 
 # No example is too slow: how long one takes says more about the machine than about the code.
 settings.register_profile(
@@ -113,6 +114,14 @@ def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisClu
     cluster = start_cluster(tmp_path_factory.mktemp("redis-cluster"))
     yield cluster
     cluster.kill()
+
+
+@pytest.fixture
+def silent() -> Iterator[SilentServer]:
+    """A server that never answers."""
+    server = SilentServer()
+    yield server
+    server.close()
 
 
 @pytest.fixture

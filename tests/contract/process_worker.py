@@ -6,6 +6,8 @@ or what fails.
 
 import asyncio
 import sys
+import threading
+import time
 
 import mode
 from aiokafka import TopicPartition
@@ -27,6 +29,8 @@ def say(*words: object) -> None:
 class Service(mode.Service):
     async def on_start(self) -> None:
         say("service started")
+        if SCENARIO == "thread-hangs":
+            threading.Thread(target=time.sleep, args=(300,)).start()
         if SCENARIO == "service-start-fails":
             raise Fatal(3, "state and log do not fit")
 
@@ -48,8 +52,15 @@ async def take(batch: PartitionBatch) -> None:
         tasks.append(asyncio.create_task(fail_later(batch)))
     elif SCENARIO == "slow":
         tasks.append(asyncio.create_task(acknowledge_later(batch)))
-    elif SCENARIO != "never":
+    elif SCENARIO == "budget-spent-late":
+        tasks.append(asyncio.create_task(fail_when_told_to_end()))
+    elif SCENARIO not in ("never", "waits"):
         await batch.acknowledge()
+
+
+async def fail_when_told_to_end() -> None:
+    await leave.wait()
+    leave.fail(4, "Redis was away for too long")
 
 
 async def acknowledge_later(batch: PartitionBatch) -> None:
@@ -84,6 +95,6 @@ services: list[mode.Service] = [Service()]
 if settings.web_port:
     services.insert(0, Pages(settings.web_host, settings.web_port, ready=readiness, registry=registry))
 app = create_app(settings, take, leave=leave, before_start=services, assigned=assigned)
-code = run_worker(app, settings)
+code = run_worker(app, settings, waits_for=lambda: ["Settling"] if SCENARIO == "waits" else [])
 say("returned", code)
 sys.exit(code)

@@ -93,6 +93,13 @@ async def committed(bootstrap: str, group: str, topic: str, partitions: int) -> 
         await consumer.stop()
 
 
+async def members(bootstrap: str, group: str) -> list[str]:
+    """Return the ids of the group's members."""
+    async with admin(bootstrap) as client:
+        (found,) = await client.describe_consumer_groups([group])
+        return [member[0] for member in found.groups[0][5]]
+
+
 async def end_offsets(bootstrap: str, topic: str, partitions: int) -> list[int]:
     consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap)
     await consumer.start()

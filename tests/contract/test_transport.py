@@ -104,7 +104,7 @@ def test_what_is_not_acknowledged_is_not_committed_and_comes_again(
         app = app_for(holding, chosen)
         async with running(app):
             await holding.until_records(1_000)
-            app.consumer.patience_s = 0
+            app.consumer.give_up_at = time.monotonic()
         assert await committed(kafka.bootstrap, chosen.group, finished, 2) == [200, 200]
         lane = NotingLane()
         async with running(app_for(lane, chosen)):
@@ -283,7 +283,7 @@ def test_a_batch_acknowledged_after_its_partitions_moved_is_not_committed(
         app = app_for(lane, chosen)
         async with running(app):
             await lane.until_records(10)
-            app.consumer.patience_s = 0
+            app.consumer.give_up_at = time.monotonic()
             lane.hold = lambda _batch: True
             before = len(lane.assignments)
             await raise_partitions(kafka.bootstrap, finished, 2)
@@ -317,7 +317,7 @@ def test_what_waits_for_room_over_a_reassignment_is_not_queued_behind_what_was_d
         app = create_app(chosen, intake.put, assigned=assigned, revoked=revoked)
         async with running(app):
             await until(lambda: app.batches_in_hand >= 2, "a batch that waits for room")
-            app.consumer.patience_s = 0
+            app.consumer.give_up_at = time.monotonic()
             await raise_partitions(kafka.bootstrap, finished, 2)
             await until(lambda: len(assignments) == 2, "a new assignment")
             begins = []

@@ -7,6 +7,7 @@ import pytest
 
 from tests.integration.support.fixtures import site
 from tests.integration.support.site import Site
+from tests.servers.kafka import KafkaServer, start_kafka
 from tests.servers.redis import RedisServer, start_redis
 
 __all__ = ["site"]
@@ -16,6 +17,14 @@ __all__ = ["site"]
 def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
     """A Redis that the test may harm."""
     server = start_redis(tmp_path / "redis")
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def own_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
+    """A Kafka that the test may harm."""
+    server = start_kafka(tmp_path_factory.mktemp("own-kafka"))
     yield server
     server.kill()
 

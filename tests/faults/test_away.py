@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,7 +11,7 @@ from tests.integration.support.publishing import Sent, by_key, publish
 from tests.integration.support.reading import changes_published, committed, tables, until_published, wait_answered
 from tests.integration.support.scenarios import records
 from tests.integration.support.site import Site
-from tests.servers.kafka import KafkaServer, start_kafka
+from tests.servers.kafka import KafkaServer
 from tests.servers.redis import RedisServer
 from worker.tables.tables import Partition
 
@@ -93,13 +92,6 @@ def _until_nothing_more_is_published(site: Site) -> None:
     while (now := changes_published(site)) != before:
         before = now
         time.sleep(0.2)
-
-
-@pytest.fixture
-def own_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
-    server = start_kafka(tmp_path_factory.mktemp("own-kafka"))
-    yield server
-    server.kill()
 
 
 @pytest.mark.real_kafka

@@ -1,6 +1,8 @@
 """How the process is told to end: in good order, or at once and with which exit code."""
 
 import asyncio
+from collections.abc import Iterable
+from typing import Any
 
 from worker.settings import SettingsError
 from worker.tables.errors import FormatError
@@ -22,6 +24,21 @@ class Fatal(Exception):  # noqa: N818
 def is_expected(error: BaseException) -> bool:
     """Return whether the error's own sentence says all there is to say."""
     return isinstance(error, (Fatal, SettingsError, FormatError))
+
+
+async def cancelled(tasks: Iterable["asyncio.Task[Any]"], within_s: float) -> bool:
+    """Cancel tasks until all have ended, or `within_s` seconds are over; return whether they have.
+
+    Again and again, since `wait_for` of Python 3.11, inside the clients of Redis and Kafka, may swallow a cancellation.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + within_s
+    pending = {task for task in tasks if not task.done()}
+    while pending and loop.time() < deadline:
+        for task in pending:
+            task.cancel()
+        _, pending = await asyncio.wait(pending, timeout=0.1)
+    return not pending
 
 
 class Exit:
@@ -49,9 +66,13 @@ class Exit:
         self._ordered.set()
 
     def fail(self, code: int, reason: str) -> None:
-        """End at once with this exit code, acknowledging nothing more; safe to call again, and while draining."""
+        """End at once with this exit code, acknowledging nothing more; safe to call again, and while draining.
+
+        While draining, Redis or Kafka away for too long means only that nothing more is waited for: 0 stands.
+        """
         if not self.failed:
-            self.code, self.reason = code, reason
+            is_given_up = self.ordered and code == BUDGET_SPENT
+            self.code, self.reason = 0 if is_given_up else code, reason
             self._failed.set()
             self._ordered.set()
 

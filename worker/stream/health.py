@@ -1,4 +1,8 @@
-"""What the worker knows of its own state, for `/readyz` and the metrics."""
+"""What the worker knows of its own state, for `/readyz`, the metrics and its end."""
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator
 
 
 class Health:
@@ -7,6 +11,7 @@ class Health:
     def __init__(self) -> None:
         self._failing: dict[str, str] = {}
         self._warnings: dict[str, str] = {}
+        self._under_way: Counter[str] = Counter()
 
     def failing(self, step: str, error: str) -> bool:
         """Note that a step fails and is tried again; return whether it has worked until now."""
@@ -36,3 +41,17 @@ class Health:
     def warnings(self) -> list[str]:
         """What is wrong although the worker may go on, one sentence each."""
         return list(self._warnings.values())
+
+    @contextlib.contextmanager
+    def waits_for(self, step: str) -> Iterator[None]:
+        """Note that the worker waits for what a step asks of Redis or Kafka, while the block lasts."""
+        self._under_way[step] += 1
+        try:
+            yield
+        finally:
+            self._under_way[step] -= 1
+
+    @property
+    def under_way(self) -> list[str]:
+        """The steps that wait for Redis or Kafka at the moment, failing or not."""
+        return sorted(+self._under_way)

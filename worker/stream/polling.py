@@ -11,12 +11,15 @@ from typing import Any, NamedTuple
 import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from aiokafka.errors import ConsumerStoppedError, CorruptRecordException, KafkaConnectionError, KafkaError
+from aiokafka.errors import ConsumerStoppedError, CorruptRecordException, KafkaError
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 from faust.types import TP
 
 from worker.stream.damage import Damage
-from worker.stream.ending import BUDGET_SPENT, Fatal
+from worker.stream.ending import cancelled
+from worker.stream.health import Health
+from worker.stream.leaving import leave_and_close
+from worker.stream.retry import retried
 from worker.stream.unreadable import stand_in_for_unreadable
 
 _log = structlog.get_logger(__name__)
@@ -25,8 +28,9 @@ _log = structlog.get_logger(__name__)
 # quiet partitions: at 100 that was most of the latency of an event.
 _FETCH_MAX_WAIT_MS = 10
 _FETCH_MAX_BYTES = 16 * 1024 * 1024
-_CONNECT_AGAIN_S = 1.0
 _FETCH_AGAIN_S = 0.1
+_GIVE_UP_S = 0.5
+_LOOK_EVERY_S = 0.01
 
 
 class Taken(NamedTuple):
@@ -61,23 +65,37 @@ class QuotaThread(AIOKafkaConsumerThread):
         return subscription.assignment if subscription else None
 
     async def on_start(self) -> None:
-        """Connect, for as long as the budget lasts."""
-        deadline = monotonic() + self._retry_s
-        while True:
-            consumer = self._create_consumer(loop=self.thread_loop)
-            try:
-                await consumer.start()
-            except KafkaConnectionError as error:
-                await consumer.stop()
-                if monotonic() > deadline:
-                    raise Fatal(BUDGET_SPENT, f"Kafka did not answer for {self._retry_s:g} s: {error}") from error
-                _log.warning("trying again", step="Connecting to Kafka", error=str(error))
-                await self.sleep(_CONNECT_AGAIN_S)
-            else:
-                self.time_started = monotonic()
-                self._consumer = consumer
-            if self._consumer or self.should_stop:
-                return
+        """Connect, for as long as the budget lasts and nothing stops the thread."""
+        self.time_started = monotonic()
+        connecting = asyncio.create_task(retried("Connecting to Kafka", self._connect, self._retry_s, Health()))
+        stopped = asyncio.create_task(self._stopped.wait())
+        await asyncio.wait({connecting, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        await cancelled({connecting, stopped}, _GIVE_UP_S)
+        if connecting.done() and not connecting.cancelled():
+            connecting.result()
+
+    async def stop(self) -> None:
+        """Stop the thread, also one that has only just begun, which Faust would let run."""
+        while self._thread and self._thread.is_alive() and not self._started.is_set():  # noqa: ASYNC110 set by the thread
+            await asyncio.sleep(_LOOK_EVERY_S)
+        await super().stop()
+
+    async def on_thread_stop(self) -> None:
+        """Stop, within seconds whatever Kafka does, and leave the group."""
+        queue = asyncio.create_task(super(AIOKafkaConsumerThread, self).on_thread_stop())
+        await asyncio.wait({queue}, timeout=_GIVE_UP_S)
+        await cancelled({queue}, _GIVE_UP_S)
+        if self._consumer:
+            await leave_and_close(self._consumer)
+
+    async def _connect(self) -> None:
+        consumer = self._create_consumer(loop=self.thread_loop)
+        try:
+            await consumer.start()
+        except BaseException:
+            await leave_and_close(consumer)
+            raise
+        self._consumer = consumer
 
     def close(self) -> None:
         """Do nothing: Faust's own closes the client from the wrong event loop; `on_thread_stop` closes it well."""

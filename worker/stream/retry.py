@@ -35,6 +35,8 @@ T = TypeVar("T")
 
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 5.0
+LEAST_TRY_S = 10.0
+"""The least time that a call has to answer, in seconds, also where less of the budget is left."""
 
 TRANSIENT: tuple[type[Exception], ...] = (
     RedisConnectionError,
@@ -73,25 +75,30 @@ def shown(error: BaseException) -> str:
 async def retried(what: str, call: Callable[[], Awaitable[T]], budget_s: float, health: Health) -> T:
     """Return what `call` returns, tried again with growing pauses while it fails for a passing reason.
 
-    Raises Fatal with exit code 4 when `budget_s` seconds are spent; any other error is the caller's.
+    Raises Fatal with exit code 4 when `budget_s` seconds are spent, after a last try at their end; a call that does not
+    answer is cancelled then, or after 10 s if that is later. Any other error is the caller's.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + budget_s
     pause = FIRST_PAUSE_S
-    while True:
-        try:
-            result = await call()
-        except Exception as error:
-            if not is_transient(error):
-                raise
-            words = shown(error)
-            if loop.time() + pause > deadline:
-                message = f"{what} failed for {budget_s:g} s (RATINGS_RETRY_S), nothing was acknowledged: {words}"
-                raise Fatal(BUDGET_SPENT, message) from error
-            health.failing(what, words)
-            log.warning("trying again", step=what, error=words, pause_s=round(pause, 3))
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 spreads workers, keeps no secret
-            pause = min(2 * pause, LONGEST_PAUSE_S)
-        else:
-            health.works(what)
-            return result
+    with health.waits_for(what):
+        while True:
+            is_last = loop.time() >= deadline
+            try:
+                async with asyncio.timeout(max(deadline - loop.time(), LEAST_TRY_S)):
+                    result = await call()
+            except Exception as error:
+                if not is_transient(error):
+                    raise
+                words = shown(error)
+                if is_last:
+                    message = f"{what} failed for {budget_s:g} s (RATINGS_RETRY_S), nothing was acknowledged: {words}"
+                    raise Fatal(BUDGET_SPENT, message) from error
+                health.failing(what, words)
+                log.warning("trying again", step=what, error=words, pause_s=round(pause, 3))
+                spread = pause * random.uniform(0.5, 1.0)  # noqa: S311 spreads workers, keeps no secret
+                await asyncio.sleep(max(0.0, min(spread, deadline - loop.time())))
+                pause = min(2 * pause, LONGEST_PAUSE_S)
+            else:
+                health.works(what)
+                return result

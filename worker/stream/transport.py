@@ -4,7 +4,7 @@ It leans on private names of faust-streaming 0.15.3 and aiokafka; tests/contract
 """
 
 import asyncio
-import contextlib
+import math
 from collections.abc import Iterator, Mapping
 from time import monotonic
 from typing import Any, cast
@@ -15,11 +15,15 @@ from faust.types import TP, ConsumerMessage, Message
 from faust.types.transports import SchedulingStrategyT
 from yarl import URL
 
+from worker.stream.ending import cancelled
 from worker.stream.polling import QuotaThread, Taken
 
 # Below the broker's rebalance timeout (60 s), after which the group goes on without this worker.
 _REVOKE_PATIENCE_S = 45.0
 _COMMIT_PATIENCE_S = 2.0
+_COMMIT_ENDS_S = 0.5
+# How long after `give_up_at` what is acknowledged may still be committed.
+_LAST_COMMIT_S = 1.0
 
 
 class BatchMessage(ConsumerMessage):
@@ -59,8 +63,8 @@ class BatchConsumer(driver.Consumer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.scheduler = cast(SchedulingStrategyT, _InTurn())
-        #: How long, in seconds, batches in hand are waited for when their partitions go away.
-        self.patience_s = _REVOKE_PATIENCE_S
+        #: The time (`monotonic`) after which batches in hand are waited for no more.
+        self.give_up_at = math.inf
         #: Counts the assignments; None while partitions are being reassigned.
         self.assignment_number: int | None = None
         self._assignments = 0
@@ -132,10 +136,11 @@ class BatchConsumer(driver.Consumer):
         await super().on_partitions_assigned(assigned, generation_id)
 
     async def wait_empty(self) -> None:
-        """Wait until the batches in hand are acknowledged, `patience_s` at most, and commit."""
-        deadline = monotonic() + self.patience_s
-        # Looked at again and again, since a batch that was dropped is only ever missing, which wakes nobody.
-        while self.in_hand() and not self._abandoned and monotonic() < deadline:
+        """Wait until the batches in hand are acknowledged, 45 s and until `give_up_at` at most, and commit."""
+        deadline = monotonic() + _REVOKE_PATIENCE_S
+        # Looked at again and again, since a batch that was dropped is only ever missing, which wakes nobody; and the
+        # worker may be told to end meanwhile.
+        while self.in_hand() and not self._abandoned and monotonic() < min(deadline, self.give_up_at):
             if self.should_stop:
                 break
             await asyncio.sleep(0.01)
@@ -153,11 +158,16 @@ class BatchConsumer(driver.Consumer):
         """Look for nothing: Faust's detector takes a quiet topic for a stuck one, and dies of a thread not yet up."""
 
     async def _commit_acknowledged(self) -> None:
-        # Twice, because a commit that finds another under way only waits for that one.
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_COMMIT_PATIENCE_S):
-                await self.commit()
-                await self.commit()
+        latest_s = self.give_up_at + _LAST_COMMIT_S - monotonic()
+        committing = asyncio.create_task(self._commit_twice())
+        await asyncio.wait({committing}, timeout=max(0.0, min(_COMMIT_PATIENCE_S, latest_s)))
+        # Faust's commit takes a first cancellation for one of the commit that it waits for, and begins anew.
+        await cancelled({committing}, _COMMIT_ENDS_S)
+
+    async def _commit_twice(self) -> None:
+        """Commit; twice, because a commit that finds another under way only waits for that one."""
+        await self.commit()
+        await self.commit()
 
     def _new_consumer_thread(self) -> QuotaThread:
         transport = cast(BatchTransport, self.transport)

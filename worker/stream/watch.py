@@ -11,7 +11,7 @@ from worker.stream.retry import is_transient, shown
 
 log = structlog.get_logger()
 
-LOOK_EVERY_S = 5.0
+LOOK_EVERY_S = 3.0
 LOOK_WITHIN_S = 5.0
 
 

@@ -17,7 +17,7 @@ from worker.rules.pools import Pool
 from worker.settings import Settings
 from worker.stream.app import WorkerApp, create_app
 from worker.stream.decode import Decoder
-from worker.stream.ending import Exit, is_expected
+from worker.stream.ending import Exit, cancelled, is_expected
 from worker.stream.fit import check_assignment
 from worker.stream.health import Health
 from worker.stream.inputs import INPUTS
@@ -50,6 +50,8 @@ C = TypeVar("C", Offsets, Publisher)
 COLLECT_GARBAGE_EVERY_S = 5.0
 PRUNE_EVERY_S = 600.0
 PRUNE_RETRY_S = 5.0
+CLOSE_S = 1.0
+"""How long closing what is connected may take at the end."""
 
 
 def work(settings: Settings) -> int:
@@ -63,7 +65,8 @@ def work(settings: Settings) -> int:
     # throughput, so that is done between times.
     gc.freeze()
     gc.disable()
-    return run_worker(_Worker(settings, pools, leave).app, settings)
+    worker = _Worker(settings, pools, leave)
+    return run_worker(worker.app, settings, waits_for=worker.waits_for)
 
 
 class _Worker(mode.Service):
@@ -132,12 +135,12 @@ class _Worker(mode.Service):
 
     async def on_stop(self) -> None:
         """End the lane and disconnect, also from a start that was not completed."""
-        running = self._running
-        while running:  # wait_for of Python 3.11, inside the Redis client, may swallow a cancellation
-            for task in running:
-                task.cancel()
-            _, running = await asyncio.wait(running, timeout=0.1)
-        await self._open.aclose()
+        await cancelled(self._running, CLOSE_S)
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                await self._open.aclose()
+        except TimeoutError:
+            log.warning("connections were not closed in good order", within_s=CLOSE_S)
 
     async def _connected(self, what: str, client: C) -> C:
         await self._retried(what, client.start)
@@ -197,6 +200,10 @@ class _Worker(mode.Service):
             if not is_expected(error):
                 log.exception("upkeep failed")
             self._leave.fail_with(error, "Upkeep")
+
+    def waits_for(self) -> list[str]:
+        """Return the steps that wait for Redis or Kafka at the moment."""
+        return self._health.under_way
 
     def _readiness(self) -> Readiness:
         reasons = self._health.reasons

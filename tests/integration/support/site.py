@@ -67,9 +67,13 @@ class Worker:
         """SIGCONT."""
         self._process.resume()
 
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self._process.send(number)
+
     def terminate(self) -> int:
         """SIGTERM; return the exit code: 0 says that it ended in time, for its own clock makes it 1 otherwise."""
-        self._process.send(signal.SIGTERM)
+        self.send(signal.SIGTERM)
         return self.ends_with()
 
     def start_again(self) -> None:
