@@ -41,7 +41,8 @@ async def create_topics(bootstrap: str, prefix: str) -> None:
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
     await admin.start()
     try:
-        await admin.create_topics([NewTopic(prefix + topic, PARTITIONS, 1) for topic in TOPICS])
+        kept = {"retention.ms": "-1"}  # what is simulated is dated in the past
+        await admin.create_topics([NewTopic(prefix + topic, PARTITIONS, 1, topic_configs=kept) for topic in TOPICS])
     finally:
         await admin.close()
 

@@ -39,7 +39,9 @@ async def find_marks(settings: Settings) -> Marks:
     Raises SettingsError where a topic is missing, and KafkaAwayError where no broker answers.
     """
     places = await _places(settings)
-    consumer = AIOKafkaConsumer(**kafka_client_options(settings), enable_auto_commit=False, auto_offset_reset="latest")
+    consumer = AIOKafkaConsumer(
+        **kafka_client_options(settings), enable_auto_commit=False, auto_offset_reset="earliest"
+    )
     try:
         await consumer.start()
         ends = await consumer.end_offsets([*places])
@@ -74,8 +76,9 @@ async def _newest(consumer: Any, ends: dict[TopicPartition, int]) -> dict[TopicP
     left = {*ends}
     while left:
         for partition, records in (await consumer.getmany(*left, timeout_ms=200)).items():
-            newest[partition] = records[0]
             heard_at = time.monotonic()
+            if before := [record for record in records if record.offset < ends[partition]]:
+                newest[partition] = before[-1]
         left = {partition for partition in left if await consumer.position(partition) < ends[partition]}
         if time.monotonic() - heard_at > _SILENCE_S:
             raise KafkaAwayError(f"Kafka has not answered for {_SILENCE_S:.0f} s.")
