@@ -167,6 +167,10 @@ def test_a_record_that_decompresses_to_more_than_anybody_can_pass_on_is_not_read
     assert re.fullmatch(r"The record must have at most 16777216 bytes, but has \d+, decompressed\.", why(records[1]))
 
 
+def test_aiokafka_takes_its_fetches_apart_with_what_we_replace():
+    assert "MemoryRecords" in fetcher.Fetcher._proc_fetch_request.__code__.co_names
+
+
 class TestADamagedBatch:
     def test_is_never_taken_for_an_unreadable_one(self):
         whole = batch_of(GOOD, NOT_UTF_8).sealed()
