@@ -16,7 +16,6 @@ from worker.tables.connect import RedisClient
 from worker.tables.errors import LostWritesError
 from worker.tables.packing import (
     ABSENT,
-    due_hour,
     names_of,
     pack_fact,
     pack_messages,
@@ -53,6 +52,7 @@ from worker.tables.tables import (
 Argument = str | bytes | int
 UNCHECKED = "*"
 NOT_SHOWN = "-"
+HOUR_MS: Final = 3_600_000
 PRUNED_AT_ONCE: Final = 500
 """Most of anything that one step of pruning looks at or removes, so that it never holds Redis up for long."""
 
@@ -198,17 +198,17 @@ class RedisTables:
             blobs.add(pack_messages(cause.messages)) if cause.messages else 0,
             *_pack_facts(outcome, blobs),
             outcome.unlinked,
-            *self._due(outcome, keys, hours),
+            self._place_of_hour(outcome, keys, hours),
         )
 
-    def _due(self, outcome: Outcome, keys: list[str], hours: dict[int, int]) -> tuple[int, int]:
-        hour = due_hour(outcome)
-        if hour is None:
-            return 0, 0
+    def _place_of_hour(self, outcome: Outcome, keys: list[str], hours: dict[int, int]) -> int:
+        if outcome.record is None and outcome.parked is None:
+            return 0
+        hour = outcome.instant_ms // HOUR_MS
         if hour not in hours:
             keys.append(self._hour(hour))
             hours[hour] = len(keys)
-        return hours[hour], hour
+        return hours[hour]
 
     async def settle(self, sources: Sequence[Source], markers: Sequence[Marker]) -> None:
         """See `PoolTables.settle`."""
