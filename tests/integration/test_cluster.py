@@ -10,12 +10,12 @@ import redis
 from redis.crc import key_slot
 from redis.exceptions import RedisError
 
-from tests.contract.stores import Desk
+from tests.contract.stores import WINDOW_MS, Desk
 from tests.integration.test_writers import shares
 from tests.integration.writing.history import check_chains, check_replay, check_tables, first_occurrences
 from tests.integration.writing.traffic import Log, traffic
 from tests.integration.writing.writers import Broker, Writer
-from tests.ratings.ladder import AT, POOLS, analyzed, finished
+from tests.ratings.ladder import AT, HOUR, POOLS, analyzed, finished
 from tests.servers.process import PATIENCE_S
 from tests.servers.redis_cluster import RedisCluster
 from worker.ratings.delivery import Source
@@ -160,7 +160,7 @@ def test_all_keys_of_a_pool_are_in_one_slot_whatever_ids_it_is_sent(redis_cluste
             for place in page.places:
                 found = await desk.tables.around(place.player_id, PAGE_MAX)
                 assert found == (place.rank, place.row, page)
-            await desk.tables.raise_horizon(AT)
+            await desk.tables.raise_horizon(AT + 1)
             await desk.tables.settle([Source("match-finished", 0, 0)], [Marker(Partition("match-finished", 0), 1, AT)])
             await desk.prune()
         await client.aclose()
@@ -171,3 +171,19 @@ def test_all_keys_of_a_pool_are_in_one_slot_whatever_ids_it_is_sent(redis_cluste
     assert {key.split(b":")[1] for keys in slots.values() for key in keys} == {b"{gammon42}", b"{blitzgammon}"}
     windows = {key.split(b":window:")[1].decode() for key in slots[key_slot(b"{gammon42}")] if b":window:" in key}
     assert windows == {*ids, "bob"}
+
+
+def test_pruning_leaves_nothing_behind_in_any_node(redis_cluster, namespace):
+    async def send() -> None:
+        client = connect(redis_cluster.url)
+        desk = Desk(POOL, RedisTables(client, namespace, POOL, "run"))
+        await desk.send(*(finished(POOL, f"m-{n}", f"p-{n}", "{bob}", at=AT + n * HOUR) for n in range(5)))
+        for horizon_ms in (AT + HOUR + 1, AT + 5 * HOUR, AT + WINDOW_MS + 5 * HOUR):
+            await desk.tables.raise_horizon(horizon_ms)
+            await desk.prune()
+        await client.aclose()
+
+    asyncio.run(send())
+    [keys] = keys_by_slot(redis_cluster, namespace).values()
+    left = {key.decode().rsplit(":", 1)[1] for key in keys}
+    assert left == {"players", "leaderboard", "position", "horizon", "outbox", "heads"}

@@ -1,7 +1,6 @@
 """Values as the tables store them: a version first, one space, and the rest."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from msgspec.msgpack import Decoder, Encoder
 from msgspec.structs import replace
@@ -21,7 +20,6 @@ _decode_messages = Decoder(list[Message]).decode
 
 ABSENT = ""
 """Version of what is not there."""
-HOUR_MS: Final = 3_600_000
 
 
 def pack_row(row: Row) -> str:
@@ -86,11 +84,8 @@ def record_instant_ms(packed: bytes) -> int:
 
 def pack_parked(parked: Parked) -> bytes:
     """Return `version analyzed_at_ms MessagePack`, with the newest instant among them and each delivery's bytes."""
-    return b"%b %d %b" % (parked.version.encode(), _newest_ms(parked), _encode(parked.analyses))
-
-
-def _newest_ms(parked: Parked) -> int:
-    return max(analysis.analyzed_at_ms for analysis in parked.analyses)
+    newest = max(analysis.analyzed_at_ms for analysis in parked.analyses)
+    return b"%b %d %b" % (parked.version.encode(), newest, _encode(parked.analyses))
 
 
 def unpack_parked(packed: bytes) -> Parked:
@@ -102,19 +97,6 @@ def unpack_parked(packed: bytes) -> Parked:
 def parked_instant_ms(packed: bytes) -> int:
     """Return the newest instant of packed analyses, in UTC ms."""
     return int(packed.split(b" ", 2)[1])
-
-
-def due_hour(outcome: Outcome, records_kept_ms: int) -> int | None:
-    """Return the hour since 1970 in which falls due what a cause keeps that was not kept so before, None for nothing.
-
-    A record falls due when the horizon is `records_kept_ms` beyond the end of its match, parked analyses when it passes
-    the newest.
-    """
-    if outcome.record is not None and outcome.record.replaces is None:
-        return (outcome.record.record.content.finished_at_ms + records_kept_ms) // HOUR_MS
-    if outcome.parked is not None and outcome.parked.parked is not None:
-        return _newest_ms(outcome.parked.parked) // HOUR_MS
-    return None
 
 
 def pack_fact(fact: Prize | Link) -> bytes:

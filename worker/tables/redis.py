@@ -16,7 +16,6 @@ from worker.tables.connect import RedisClient
 from worker.tables.errors import HoleError, LostWritesError
 from worker.tables.packing import (
     ABSENT,
-    due_hour,
     names_of,
     pack_fact,
     pack_messages,
@@ -56,6 +55,7 @@ from worker.tables.tables import (
 Argument = str | bytes | int
 UNCHECKED = "*"
 NOT_SHOWN = "-"
+HOUR_MS: Final = 3_600_000
 PRUNED_AT_ONCE: Final = 500
 """Most of anything that one step of pruning looks at or removes, so that it never holds Redis up for long."""
 
@@ -214,17 +214,19 @@ class RedisTables:
             blobs.add(pack_messages(cause.messages)) if cause.messages else 0,
             *_pack_facts(outcome, blobs),
             outcome.unlinked,
-            *self._due(outcome, keys, hours),
+            self._place_of_hour(outcome, keys, hours),
         )
 
-    def _due(self, outcome: Outcome, keys: list[str], hours: dict[int, int]) -> tuple[int, int]:
-        hour = due_hour(outcome, self._records_kept_ms)
-        if hour is None:
-            return 0, 0
+    def _place_of_hour(self, outcome: Outcome, keys: list[str], hours: dict[int, int]) -> int:
+        """Return the place of the list of the hour in which what the cause keeps falls due, as commit.lua has it."""
+        if outcome.record is None and outcome.parked is None:
+            return 0
+        kept_ms = self._records_kept_ms if outcome.record is not None else 0
+        hour = (outcome.instant_ms + kept_ms) // HOUR_MS
         if hour not in hours:
             keys.append(self._hour(hour))
             hours[hour] = len(keys)
-        return hours[hour], hour
+        return hours[hour]
 
     async def settle(self, sources: Sequence[Source], markers: Sequence[Marker]) -> None:
         """See `PoolTables.settle`."""

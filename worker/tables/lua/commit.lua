@@ -13,7 +13,7 @@
 --    13 sources it rests on   14 place of its outbox entry, 0 = nothing to publish
 --    15 prize {field, place} or 0   16 link {anonymous id, account id, place} or 0; their rows guard both
 --    17 id that must be part of no link, '' = nobody
---    18 index of the list of the hour in which what it puts there falls due (see prune), 0 = nothing   19 that hour }
+--    18 index of the list of the hour in which its record, else what it parks, falls due (see prune), 0 = neither }
 -- a version is what stands before a value's first space, '' where there is no value
 -- returns {a position for each cause, '0' without one, '' for a stale one and '-' for one whose source was settled before,
 --          so that somebody has answered it;
@@ -93,6 +93,14 @@ local scores, heads_left, entries, windows = {}, {}, {}, {}
 local rows_left, records_left, parked_left, off, prizes_left = {}, {}, {}, {}, {}
 local hours_left, due_left = {}, {}
 
+local function look_at(entry, due_ms, list)
+  if not due_left[list] then
+    local hour = math.floor(due_ms / 3600000)
+    due_left[list], hours_left['h' .. hour] = {}, string.format('%.0f', hour * 3600000)
+  end
+  due_left[list][#due_left[list] + 1] = entry
+end
+
 local function leave(cause)
   local own = '0'
   if cause[3] then
@@ -110,6 +118,7 @@ local function leave(cause)
   end
   local match_id = cause[6]
   if cause[8] ~= '' then
+    if not records[match_id] then look_at('m' .. match_id, cause[2] + records_kept_ms, cause[18]) end
     local stands_at = records[match_id] and string.match(records[match_id], '^%S+ (%S+)') or own
     records[match_id] = table.concat({cause[8], stands_at, ARGV[cause[9]]}, ' ')
     records_left[match_id] = records[match_id]
@@ -117,15 +126,9 @@ local function leave(cause)
   if cause[10] ~= '*' and (cause[11] ~= 0 or parked[match_id]) then
     parked[match_id] = cause[11] ~= 0 and ARGV[cause[11]]
     parked_left[match_id] = parked[match_id]
+    if parked[match_id] then look_at('p' .. match_id, cause[2], cause[18]) end
   end
   for _, entry in ipairs(cause[12]) do windows[#windows + 1] = entry end
-  if cause[18] ~= 0 then
-    if not due_left[cause[18]] then
-      due_left[cause[18]], hours_left['h' .. cause[19]] = {}, string.format('%.0f', cause[19] * 3600000)
-    end
-    local due = due_left[cause[18]]
-    due[#due + 1] = (cause[8] ~= '' and 'm' or 'p') .. match_id
-  end
   if cause[15] ~= 0 then prizes_left[cause[15][1]] = own .. ' ' .. ARGV[cause[15][2]] end
   if cause[16] ~= 0 then
     local link = own .. ' ' .. ARGV[cause[16][3]]

@@ -5,8 +5,8 @@
 -- returns how many records, parked analyses and window entries were removed
 --
 -- due and its lists hold  m<match_id> a record, p<match_id> its parked analyses, w<player> a window, h<hour> a list's hour
--- Nothing is kept that does not stand in the list of its hour or, at its instant or earlier, in due; a window stands there
--- from when a record of the player went. So each entry is looked at twice at most, and costs nothing in between.
+-- What is kept stands in the list of an hour or in due, at its instant or earlier; a window stands in due from when the first
+-- of its games lost the record, at its oldest such game plus window_ms or earlier. What is neither is never looked at.
 
 local horizon = tonumber(redis.call('GET', KEYS[1]) or '0')
 local window_ms, records_kept_ms, hour, most = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
