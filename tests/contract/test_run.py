@@ -16,7 +16,7 @@ import pytest
 
 from tests.conftest import SharedKafka
 from tests.contract.support import committed, create_inputs, numbers, producer, publish
-from tests.servers.kafka import KafkaServer, start_kafka
+from tests.servers.kafka import KafkaServer
 from tests.servers.process import PATIENCE_S, free_ports, wait_until
 from worker.stream import run
 
@@ -174,18 +174,14 @@ def test_without_kafka_a_signal_ends_it_with_0(start: Start) -> None:
 @pytest.mark.real_kafka
 @pytest.mark.parametrize("away", [KafkaServer.kill, KafkaServer.pause])
 def test_kafka_away_does_not_hold_up_the_end(
-    topic_prefix: str, start: Start, tmp_path: Path, away: Callable[[KafkaServer], None]
+    spare_kafka: KafkaServer, topic_prefix: str, start: Start, away: Callable[[KafkaServer], None]
 ) -> None:
-    server = start_kafka(tmp_path / "kafka")
-    try:
-        fill(server.bootstrap, topic_prefix)
-        worker = start("slow", bootstrap=server.bootstrap)
-        worker.until_says("acknowledged")
-        away(server)
-        time.sleep(2)
-        assert worker.terminate() in (0, 1)
-    finally:
-        server.kill()
+    fill(spare_kafka.bootstrap, topic_prefix)
+    worker = start("slow", bootstrap=spare_kafka.bootstrap)
+    worker.until_says("acknowledged")
+    away(spare_kafka)
+    time.sleep(2)
+    assert worker.terminate() in (0, 1)
 
 
 def test_it_leaves_nothing_behind_in_its_directory_and_prints_nothing_of_its_own(

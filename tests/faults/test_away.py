@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,7 +11,7 @@ from tests.integration.support.publishing import Sent, by_key, publish
 from tests.integration.support.reading import changes_published, committed, tables, until_published, wait_answered
 from tests.integration.support.scenarios import records
 from tests.integration.support.site import Site
-from tests.servers.kafka import KafkaServer, start_kafka
+from tests.servers.kafka import KafkaServer
 from tests.servers.redis import RedisServer
 from worker.tables.tables import Partition
 
@@ -95,33 +94,26 @@ def _until_nothing_more_is_published(site: Site) -> None:
         time.sleep(0.2)
 
 
-@pytest.fixture
-def own_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
-    server = start_kafka(tmp_path_factory.mktemp("own-kafka"))
-    yield server
-    server.kill()
-
-
 @pytest.mark.real_kafka
 def test_a_kafka_that_is_killed_and_comes_back_costs_nothing_and_one_that_stays_away_ends_the_worker_with_4(
-    site: Site, own_kafka: KafkaServer
+    site: Site, spare_kafka: KafkaServer
 ) -> None:
-    corner = site.on_kafka(own_kafka.bootstrap)
+    corner = site.on_kafka(spare_kafka.bootstrap)
     corner.apply_topics(4)
     sent = _publish(corner, 4_000, seed=62)
     worker = corner.start_worker(batch_max="100")
     asyncio.run(until_published(corner, 500))
-    own_kafka.kill()
-    own_kafka.restart()
+    spare_kafka.kill()
+    spare_kafka.restart()
     asyncio.run(until_published(corner, 2_500))
     assert worker.alive
     kill_and_forget(corner, worker)
 
     impatient = corner.start_worker(batch_max="100", retry_s="3")
     asyncio.run(until_published(corner, 3_500))
-    own_kafka.kill()
+    spare_kafka.kill()
     assert impatient.ends_with() == BUDGET_SPENT, impatient.output
-    own_kafka.restart()
+    spare_kafka.restart()
     forget_everybody(corner)
     asyncio.run(_nothing_acknowledged_too_early(corner))
     worker.start_again()
