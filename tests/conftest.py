@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.servers.embedded import Embedded, start_embedded
-from tests.servers.kafka import kafka_available, start_kafka
+from tests.servers.kafka import KafkaServer, kafka_available, start_kafka
 from tests.servers.redis import redis_available, start_redis
 from tests.servers.redis_cluster import RedisCluster, start_cluster
 from tests.servers.silent import SilentServer
@@ -93,6 +93,23 @@ def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     server = start_kafka(tmp_path_factory.mktemp("kafka"))
     yield SharedKafka(server.bootstrap, real=True)
     server.kill()
+
+
+@pytest.fixture(scope="session")
+def _spare_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
+    server = start_kafka(tmp_path_factory.mktemp("spare-kafka"))
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def spare_kafka(_spare_kafka: KafkaServer) -> Iterator[KafkaServer]:
+    """A real broker, with topics of other tests, that the test may freeze, kill and start again."""
+    if not _spare_kafka.alive:
+        _spare_kafka.restart()
+    yield _spare_kafka
+    if _spare_kafka.alive:
+        _spare_kafka.resume()
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ import pytest
 
 from tests.conftest import SharedKafka
 from tests.contract.support import committed, create_inputs, members, numbers, producer, publish
-from tests.servers.kafka import KafkaServer, start_kafka
+from tests.servers.kafka import KafkaServer
 from tests.servers.process import PATIENCE_S, free_ports, wait_until
 from tests.servers.silent import SilentServer
 from worker.stream import run
@@ -237,17 +237,13 @@ def test_a_budget_that_is_spent_while_it_ends_in_good_order_changes_nothing(
 @pytest.mark.real_kafka
 @pytest.mark.parametrize("away", [KafkaServer.kill, KafkaServer.pause])
 def test_kafka_away_does_not_hold_up_the_end(
-    topic_prefix: str, start: Start, tmp_path: Path, away: Callable[[KafkaServer], None]
+    spare_kafka: KafkaServer, topic_prefix: str, start: Start, away: Callable[[KafkaServer], None]
 ) -> None:
-    server = start_kafka(tmp_path / "kafka")
-    try:
-        fill(server.bootstrap, topic_prefix)
-        worker = start("slow", bootstrap=server.bootstrap)
-        worker.until_says("acknowledged")
-        away(server)
-        assert worker.terminate() == 0, worker.output
-    finally:
-        server.kill()
+    fill(spare_kafka.bootstrap, topic_prefix)
+    worker = start("slow", bootstrap=spare_kafka.bootstrap)
+    worker.until_says("acknowledged")
+    away(spare_kafka)
+    assert worker.terminate() == 0, worker.output
 
 
 def test_it_leaves_nothing_behind_in_its_directory_and_prints_nothing_of_its_own(

@@ -96,24 +96,24 @@ def _until_nothing_more_is_published(site: Site) -> None:
 
 @pytest.mark.real_kafka
 def test_a_kafka_that_is_killed_and_comes_back_costs_nothing_and_one_that_stays_away_ends_the_worker_with_4(
-    site: Site, own_kafka: KafkaServer
+    site: Site, spare_kafka: KafkaServer
 ) -> None:
-    corner = site.on_kafka(own_kafka.bootstrap)
+    corner = site.on_kafka(spare_kafka.bootstrap)
     corner.apply_topics(4)
     sent = _publish(corner, 4_000, seed=62)
     worker = corner.start_worker(batch_max="100")
     asyncio.run(until_published(corner, 500))
-    own_kafka.kill()
-    own_kafka.restart()
+    spare_kafka.kill()
+    spare_kafka.restart()
     asyncio.run(until_published(corner, 2_500))
     assert worker.alive
     kill_and_forget(corner, worker)
 
     impatient = corner.start_worker(batch_max="100", retry_s="3")
     asyncio.run(until_published(corner, 3_500))
-    own_kafka.kill()
+    spare_kafka.kill()
     assert impatient.ends_with() == BUDGET_SPENT, impatient.output
-    own_kafka.restart()
+    spare_kafka.restart()
     forget_everybody(corner)
     asyncio.run(_nothing_acknowledged_too_early(corner))
     worker.start_again()

@@ -14,7 +14,7 @@ from redis.retry import Retry
 from tests.conftest import SharedKafka, SharedRedis
 from tests.servers import redis_cluster as clusters
 from tests.servers.embedded import Embedded
-from tests.servers.kafka import start_kafka
+from tests.servers.kafka import KafkaServer
 from tests.servers.process import PATIENCE_S, ServerFailedError, ServerProcess, wait_until
 from tests.servers.redis import start_redis
 
@@ -68,18 +68,15 @@ def test_a_committed_transaction_is_read(kafka: SharedKafka, topic_prefix: str) 
 
 
 @pytest.mark.real_kafka
-def test_kafka_keeps_its_topics_across_a_kill(tmp_path: Path) -> None:
-    server = start_kafka(tmp_path)
-    try:
-        asyncio.run(_create_topic(server.bootstrap, "kept"))
-        asyncio.run(_produce(server.bootstrap, "kept", b"finished"))
-        killed = server.pid
-        server.kill()
-        server.restart()
-        assert server.pid != killed
-        assert asyncio.run(_first_value(server.bootstrap, "kept")) == b"finished"
-    finally:
-        server.kill()
+def test_kafka_keeps_its_topics_across_a_kill(spare_kafka: KafkaServer, topic_prefix: str) -> None:
+    topic = f"{topic_prefix}kept"
+    asyncio.run(_create_topic(spare_kafka.bootstrap, topic))
+    asyncio.run(_produce(spare_kafka.bootstrap, topic, b"finished"))
+    killed = spare_kafka.pid
+    spare_kafka.kill()
+    spare_kafka.restart()
+    assert spare_kafka.pid != killed
+    assert asyncio.run(_first_value(spare_kafka.bootstrap, topic)) == b"finished"
 
 
 def test_the_embedded_server_speaks_both_protocols(embedded: Embedded, topic_prefix: str) -> None:

@@ -61,6 +61,10 @@ class KafkaServer:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def alive(self) -> bool:
+        return self._process.alive
+
     def stop(self) -> None:
         """End it in good order."""
         self._process.stop()
