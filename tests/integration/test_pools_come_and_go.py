@@ -5,6 +5,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+from typer.testing import CliRunner
 
 from tests.integration.support.crashes import kill_and_forget
 from tests.integration.support.events import match
@@ -13,6 +14,7 @@ from tests.integration.support.publishing import by_key, publish
 from tests.integration.support.reading import until_answered, until_published, wait_answered
 from tests.integration.support.site import Site
 from tests.servers.redis import RedisServer, start_redis
+from worker.cli.main import app
 from worker.cli.simulation.sending import now_ms
 from worker.files import packaged
 from worker.tables.tables import UNPOOLED
@@ -85,6 +87,10 @@ def test_a_pool_that_was_out_of_the_file_for_a_while_goes_on_where_it_was(site: 
         asyncio.run(until_published(site, {"in": 160, "out": 240, "back": 400}[name]))
         assert worker.terminate() == 0, worker.output
     assert rated_and_refused(site) == (ids["in"] | ids["back"], ids["out"])
+    for arguments in ((POOL,), (POOL, "--from-topics")):
+        audited = CliRunner().invoke(app, ["audit", *arguments], env=site.environment())
+        assert audited.exit_code == 0, audited.output
+    assert f"{len(ids['out'])} refused: unknown-pool" in audited.output
 
 
 @pytest.mark.real_redis

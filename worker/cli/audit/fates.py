@@ -1,7 +1,7 @@
 """What became of every input of a pool, as far as its topics tell: nothing may be left without an answer."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from worker.cli.audit.difference import NOWHERE, Difference
@@ -11,6 +11,7 @@ from worker.cli.audit.published import place
 from worker.cli.audit.replay import Replay
 from worker.cli.words import shown_id
 from worker.ratings.analysis import PARKED_PAIRS
+from worker.ratings.delivery import Source
 from worker.ratings.events import IdentityLinked, MatchAnalyzed, TournamentPrizeAwarded
 from worker.ratings.instants import DAY_MS
 from worker.ratings.match import content
@@ -26,6 +27,8 @@ CHANGED: Final[Mapping[str, str]] = {
 
 SETTLED_EARLY: Final = "settled its match when that came"
 EXCLUDED, DUPLICATE, IGNORED, PARKED = "excluded", "duplicate", "ignored", "parked"
+UNKNOWN_POOL: Final = "refused: unknown-pool"
+"""It came while the pool was out of the pools file."""
 CONFLICT, SELF_MATCH, MISMATCH, TOO_LATE, ALREADY_LINKED = (
     "refused: conflict",
     "refused: self-match",
@@ -54,14 +57,15 @@ class Fates(NamedTuple):
     difference: Difference | None
 
 
-def fates(replay: Replay, inputs: Inputs) -> Fates:
-    """Judge every input by what was replayed."""
-    return _Judge(replay, inputs).judge()
+def fates(replay: Replay, inputs: Inputs, unknown_pool: Container[Source] = ()) -> Fates:
+    """Judge every input by what was replayed; `unknown_pool` has those that were answered so."""
+    return _Judge(replay, inputs, unknown_pool).judge()
 
 
 class _Judge:
-    def __init__(self, replay: Replay, inputs: Inputs) -> None:
+    def __init__(self, replay: Replay, inputs: Inputs, unknown_pool: Container[Source]) -> None:
         self._replay = replay
+        self._unknown_pool = unknown_pool
         self._rules = replay.pool.rules
         self._inputs = inputs
         self._horizon = Horizon(replay.used, inputs, self._rules.retention_days * DAY_MS)
@@ -169,6 +173,8 @@ class _Judge:
     def _unanswered(self, given: Input) -> str:
         """Return why an input may rightly have no answer, _UNANSWERED if there is no reason."""
         used, source = self._replay.used, given.delivery.source
+        if source in self._unknown_pool:
+            return UNKNOWN_POOL
         if source.offset > used.answered.get((source.topic, source.partition), -1):
             return NOT_YET
         if used.oldest_ms is not None and given.delivery.timestamp_ms < used.oldest_ms:

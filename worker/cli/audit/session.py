@@ -13,6 +13,7 @@ from worker.cli.audit.difference import Difference, First
 from worker.cli.audit.fates import Fate, Fates, fates
 from worker.cli.audit.held import Comparison
 from worker.cli.audit.inputs import Inputs
+from worker.cli.audit.letters import answered_as_unknown_pool
 from worker.cli.audit.reading import CHANGED, PATIENCE_S, Reading
 from worker.cli.audit.run import Audit
 from worker.cli.audit.show import Bars, shown_bars
@@ -59,7 +60,7 @@ async def audit_topics(settings: Settings, pool: Pool, pools: Mapping[str, Pool]
         await reading.all_published()
         first.add(reading.audit.first.difference)
         if first.difference is None:
-            judged = await _judged(reading)
+            judged = await _judged(reading, settings)
             first.add(reading.audit.first.difference)
             first.add(judged.difference)
         return _report(reading, first, judged.counts, began, from_topics=True)
@@ -98,12 +99,19 @@ async def _open(
     return Reading(topics, inputs, Audit(pool, inputs, settings.topic_prefix), bars, pieces)
 
 
-async def _judged(reading: Reading) -> Fates:
-    """Judge every input, waiting a while for the answer of one that should have it: a worker may be at it."""
+async def _judged(reading: Reading, settings: Settings) -> Fates:
+    """Judge every input, waiting a while for the answer of one that should have it: a worker may be at it.
+
+    Dead letters are read only where one has no other answer.
+    """
     audit = reading.audit
+    found = fates(audit.replay, reading.inputs)
+    if found.difference is None:
+        return found
+    unknown_pool = await answered_as_unknown_pool(settings)
     moved_at = time.monotonic()
     while True:
-        found = fates(audit.replay, reading.inputs)
+        found = fates(audit.replay, reading.inputs, unknown_pool)
         if found.difference is None or audit.stopped or time.monotonic() - moved_at > PATIENCE_S:
             return found
         await asyncio.sleep(_JUDGE_EVERY_S)
