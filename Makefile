@@ -2,6 +2,8 @@
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 BIN := .venv/bin
+# Most tests wait for servers rather than compute. Those of one file stay together, and each job has servers of its own.
+JOBS ?= 3
 READY := .venv/.ready
 LOCKS := requirements-build.lock requirements-dev.lock
 COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --strip-extras --generate-hashes --allow-unsafe \
@@ -18,8 +20,8 @@ setup: $(READY) ## Install everything into .venv
 demo: $(READY) ## Show ratings at work; KAFKA=host:port and REDIS=url use servers of yours
 	@$(BIN)/gammon-ratings demo $(if $(KAFKA),--kafka "$(KAFKA)") $(if $(REDIS),--redis "$(REDIS)")
 
-test: lint ## Run all checks and all tests
-	$(BIN)/pytest
+test: lint ## Run all checks and all tests; JOBS=1 one after the other
+	$(BIN)/pytest -n $(JOBS) --dist loadfile
 
 bench: $(READY) ## Measure throughput
 	$(BIN)/python -m tests.bench
