@@ -41,7 +41,7 @@ class ExpectedErrors(TyperGroup):
         """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
-        except (typer.Exit, typer.Abort):
+        except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except Exception as error:
             for kind, code in _exit_codes().items():
