@@ -1,7 +1,5 @@
 """`gammon-ratings worker`: rate until told to stop."""
 
-import signal
-
 import typer
 
 
@@ -12,8 +10,6 @@ def worker() -> None:
     time. Exit codes: 0 ended in good order, 1 crashed, 2 a wrong setting, 3 Redis and Kafka do not fit together (lost
     writes, deleted records), 4 Redis or Kafka was away for longer than RATINGS_RETRY_S.
     """
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _end_at_once)
     # Only what rates needs Faust, and not who asks for help.
     from worker.settings import load_settings  # noqa: PLC0415
     from worker.stream.logs import configure_logs  # noqa: PLC0415
@@ -22,8 +18,3 @@ def worker() -> None:
     settings = load_settings()
     configure_logs(settings)
     raise typer.Exit(work(settings))
-
-
-def _end_at_once(_number: int, _frame: object) -> None:
-    """End with 0, as long as nothing has begun that would have to end in good order."""
-    raise SystemExit
