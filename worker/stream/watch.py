@@ -36,7 +36,6 @@ async def keep_looking(watch: Watch, health: Health, budget_s: float) -> None:
     loop = asyncio.get_running_loop()
     failing_since: float | None = None
     while True:
-        began = loop.time()
         pause_s = LOOK_EVERY_S
         try:
             async with asyncio.timeout(LOOK_WITHIN_S) as limit:
@@ -48,7 +47,7 @@ async def keep_looking(watch: Watch, health: Health, budget_s: float) -> None:
             why = f"no answer within {LOOK_WITHIN_S:g} s" if limit.expired() else shown(error)
             if health.failing(watch.step, why):
                 log.warning("not ready", step=watch.step, error=why)
-            failing_since = began if failing_since is None else failing_since
+            failing_since = loop.time() if failing_since is None else failing_since
             left_s = failing_since + budget_s - loop.time()
             if left_s <= 0:
                 message = f"{watch.step} failed for {budget_s:g} s (RATINGS_RETRY_S), nothing was acknowledged: {why}"
