@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from tests.contract.stores import Desk
-from tests.ratings.ladder import AT, HOUR, Ladder, analyzed, finished
+from tests.ratings.ladder import AT, HOUR, POOLS, Ladder, analyzed, finished
+from worker.ratings.analysis import records_kept_ms
 from worker.ratings.outcome import Kind, Outcome
 from worker.ratings.wire import complete
 from worker.tables.connect import connect
@@ -55,6 +56,9 @@ EVERYTHING = [
 ]
 
 
+KEPT_MS = records_kept_ms(POOLS["blitzgammon"].rules)
+
+
 class Twins(RuleBasedStateMachine):
     url = ""
 
@@ -65,8 +69,8 @@ class Twins(RuleBasedStateMachine):
         store, namespace = MemoryStore(), f"t{secrets.token_hex(6)}"
         self.desks = []
         for run in ("run-1", "run-2"):
-            memory = MemoryTables(store, "blitzgammon", run)
-            redis = RedisTables(self.client, namespace, "blitzgammon", run)
+            memory = MemoryTables(store, "blitzgammon", run, KEPT_MS)
+            redis = RedisTables(self.client, namespace, "blitzgammon", run, KEPT_MS)
             self.desks.append((Desk("blitzgammon", memory), Desk("blitzgammon", redis)))
         self.pending: list[list[Any]] = [[], []]
         self.sent: list[Any] = []

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
+from worker.tables.answers import stored
 from worker.tables.connect import RedisClient
-from worker.tables.redis import stored
 from worker.tables.tables import Stored
 
 _FIELDS_AT_ONCE: Final = 1000

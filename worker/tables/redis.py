@@ -11,9 +11,8 @@ from redis.exceptions import NoScriptError
 
 from worker.ratings.delivery import Source
 from worker.ratings.outcome import Outcome
-from worker.ratings.wire import complete
+from worker.tables.answers import committed, partition_of, places, refusal, source_of, stored
 from worker.tables.connect import RedisClient
-from worker.tables.errors import HoleError, LostWritesError
 from worker.tables.packing import (
     ABSENT,
     names_of,
@@ -29,14 +28,12 @@ from worker.tables.packing import (
     record_version,
     row_version,
     unpack_link,
-    unpack_messages,
     unpack_parked,
     unpack_prize,
     unpack_record,
     unpack_row,
 )
 from worker.tables.tables import (
-    SETTLED,
     Around,
     Cause,
     Commit,
@@ -46,8 +43,6 @@ from worker.tables.tables import (
     Page,
     Partition,
     Pruned,
-    Standings,
-    Stored,
     Wanted,
     check_page,
 )
@@ -153,7 +148,7 @@ class RedisTables:
 
     async def commit(self, commit: Commit) -> Committed:
         """See `PoolTables.commit`."""
-        return _committed(await self._call(*commit.call))
+        return committed(await self._call(*commit.call))
 
     async def commit_then_load(self, commit: Commit, wanted: Wanted) -> tuple[Committed, Loaded]:
         """See `PoolTables.commit_then_load`. On a cluster, whose client pipelines no scripts, it is two round trips."""
@@ -162,15 +157,15 @@ class RedisTables:
         pipeline = self._client.pipeline(transaction=False)
         for verb, keys, arguments in (commit.call, self._loading(wanted)):
             pipeline.evalsha(self._scripts[verb].sha, len(keys), *keys, *arguments)
-        committed, loaded = await pipeline.execute(raise_on_error=False)
-        if isinstance(committed, NoScriptError):  # a Redis that was started anew knows no scripts
+        written, loaded = await pipeline.execute(raise_on_error=False)
+        if isinstance(written, NoScriptError):  # a Redis that was started anew knows no scripts
             return await self.commit(commit), await self.load(wanted)
         if isinstance(loaded, NoScriptError):
-            return _committed(committed), await self.load(wanted)
-        for answer in (committed, loaded):
+            return committed(written), await self.load(wanted)
+        for answer in (written, loaded):
             if isinstance(answer, Exception):
                 raise answer
-        return _committed(committed), self._loaded(wanted, loaded)
+        return committed(written), self._loaded(wanted, loaded)
 
     def prepare(self, causes: Sequence[Cause]) -> Commit:
         """See `PoolTables.prepare`."""
@@ -237,7 +232,7 @@ class RedisTables:
             arguments += [_field(marker.partition), marker.believed, marker.applied, marker.timestamp_ms, marker.begin]
         refused = await self._call("settle", self._keys("outbox", "heads", "applied", "timestamps"), arguments)
         if refused:
-            raise _refusal(self.pool, *(part.decode() for part in refused))
+            raise refusal(self.pool, *(part.decode() for part in refused))
 
     async def begin(self, markers: Sequence[Marker]) -> None:
         """See `PoolTables.begin`."""
@@ -249,7 +244,7 @@ class RedisTables:
         applied = await self._client.hgetall(f"{self._base}applied")
         timestamps = await self._client.hgetall(f"{self._base}timestamps")
         return {
-            (partition := _partition(field)): Marker(partition, int(offset), int(timestamps.get(field, 0)))
+            (partition := partition_of(field)): Marker(partition, int(offset), int(timestamps.get(field, 0)))
             for field, offset in applied.items()
         }
 
@@ -277,7 +272,7 @@ class RedisTables:
         players, ids, rows = await self._call(
             "leaderboard", self._keys("leaderboard", "players"), [first - 1, first + limit - 2]
         )
-        return Page(players, _places(first, ids, rows))
+        return Page(players, places(first, ids, rows))
 
     async def around(self, player_id: str, limit: int) -> Around:
         """See `PoolTables.around`."""
@@ -286,11 +281,11 @@ class RedisTables:
         if not shown:
             return Around(None, unpack_row(row) if row else None, Page(players, []))
         place, first, ids, rows = shown
-        return Around(place + 1, unpack_row(row), Page(players, _places(first + 1, ids, rows)))
+        return Around(place + 1, unpack_row(row), Page(players, places(first + 1, ids, rows)))
 
     async def unsettled(self) -> list[Source]:
         """See `PoolTables.unsettled`."""
-        return [_source(field) for field in await self._client.hkeys(f"{self._base}heads")]
+        return [source_of(field) for field in await self._client.hkeys(f"{self._base}heads")]
 
     async def outbox_size(self) -> int:
         """See `PoolTables.outbox_size`."""
@@ -299,11 +294,6 @@ class RedisTables:
 
 def _field(partition: Partition) -> str:
     return f"{partition.topic}/{partition.number}"
-
-
-def _partition(field: bytes) -> Partition:
-    topic, number = field.decode().rsplit("/", 1)
-    return Partition(topic, int(number))
 
 
 class _Blobs:
@@ -337,44 +327,3 @@ def _pack_facts(outcome: Outcome, blobs: _Blobs) -> tuple[object, object]:
     paid = (prize_field((prize.tournament_id, prize.player_id)), blobs.add(pack_fact(prize))) if prize else 0
     linked = (link.anonymous_id, link.account_id, blobs.add(pack_fact(link))) if link else 0
     return paid, linked
-
-
-def _committed(answer: Any) -> Committed:
-    positions, rests_on = answer
-    return Committed([_position(text) for text in positions], stored(rests_on))
-
-
-def _position(text: bytes) -> int | None:
-    if text == b"-":
-        return SETTLED
-    return int(text) if text else None
-
-
-def stored(flat: Sequence[bytes]) -> list[Stored]:
-    """Read `source, head, messages, ...`; a head is `position run rests_on`."""
-    stored = []
-    for source, head, packed in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
-        position = int(head.split(b" ", 1)[0])
-        answers = [complete(message, position) for message in unpack_messages(packed)]
-        stored.append(Stored(_source(source), position, answers))
-    return sorted(stored, key=lambda entry: entry.position)
-
-
-def _source(field: bytes) -> Source:
-    topic, partition, offset = field.decode().split("/")
-    return Source(topic, int(partition), int(offset))
-
-
-def _places(first: int, ids: Sequence[bytes], rows: Sequence[bytes]) -> list[Standings]:
-    found = zip(ids, rows, strict=True)
-    return [Standings(rank, player_id.decode(), unpack_row(row)) for rank, (player_id, row) in enumerate(found, first)]
-
-
-def _refusal(pool: str, why: str, partition: str, offset: str, other: str = "") -> LostWritesError | HoleError:
-    """Return the error for what settle.lua answers."""
-    where = f"pool {pool}, {partition}:"
-    if why == "behind":
-        return LostWritesError(f"{where} Redis says offset {offset} is next, but it had confirmed {other}")
-    if why == "gone":
-        return LostWritesError(f"{where} what was committed for offset {offset} is gone from Redis")
-    return HoleError(f"{where} offset {offset} is next, but what was to be settled begins at {other}")

@@ -6,6 +6,7 @@ from typing import Any
 from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import ResponseError
 
+from worker.tables.answers import partition_of
 from worker.tables.connect import RedisClient
 from worker.tables.errors import FormatError
 from worker.tables.tables import Partition
@@ -40,7 +41,7 @@ class Registry:
     async def readers(self) -> dict[Partition, frozenset[str]]:
         """Return, by partition, the pools that the worker knew which was given it last."""
         found = await self._client.hgetall(self._readers_key)
-        return {_partition(field): frozenset(pools.decode().split(",")) for field, pools in found.items()}
+        return {partition_of(field): frozenset(pools.decode().split(",")) for field, pools in found.items()}
 
     async def note_reader(self, partitions: Collection[Partition], pools: Iterable[str]) -> None:
         """Note that a worker which knows these pools was given these partitions."""
@@ -77,8 +78,3 @@ class Registry:
         answer = await ask(about, target_nodes=RedisCluster.PRIMARIES)
         # A cluster's client answers by node, unless there is only one.
         return list(answer.values()) if all(isinstance(node, dict) for node in answer.values()) else [answer]
-
-
-def _partition(field: bytes) -> Partition:
-    topic, number = field.decode().rsplit("/", 1)
-    return Partition(topic, int(number))
